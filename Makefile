@@ -1,0 +1,46 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+#   make demo    train on embedded data, print a table, write a figure
+#   make test    run the test suite
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help demo test test-slow lint bench clean
+help:
+	@sed -n '2,4p' Makefile | cut -c3-
+	@echo "  make test-slow, make lint, make bench, make clean"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "toprank needs Python 3.11 or newer, found: $$($(PYTHON) --version 2>&1)." \
+	         "Name another one: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras; a changed pyproject.toml installs again.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(PIP) --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.installed-plot
+	$(BIN)/python -m toprank.demo
+
+test: $(VENV)/.installed-test
+	$(PYTEST)
+
+test-slow: $(VENV)/.installed-test
+	$(PYTEST) -m slow
+
+lint: $(VENV)/.installed-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-plot
+	$(BIN)/python benchmarks/bench_metrics.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

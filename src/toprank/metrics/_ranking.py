@@ -1,0 +1,211 @@
+"""Validated input and the one sorted view that every metric reads.
+
+A ranked list is a sequence of *tie runs*: maximal sets of rows with the same score, best score first. Rows
+inside a run are in no order, so a metric may use only two numbers of a run: the weight of its positives and
+the weight of its negatives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+Floats = NDArray[np.float64]
+
+# A sum of weights carries rounding errors; a bound on a rate is not violated by less than this share.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Validated rows with positive weight: score, class, weight and group code of each."""
+
+    score: NDArray[Any]
+    positive: NDArray[np.bool_]
+    weight: Floats
+    group: NDArray[Any] | None = None
+
+    def require(self, *, positives: bool = False, negatives: bool = False) -> None:
+        """Raise if a class that the metric divides by is missing."""
+        if positives and not self.positive.any():
+            raise ValueError(
+                "y_true has no positive row with a positive weight, so the share of positives found is "
+                "undefined; check pos_label, or evaluate on a larger or stratified sample"
+            )
+        if negatives and self.positive.all():
+            raise ValueError(
+                "y_true has no negative row with a positive weight, so the share of false alarms is "
+                "undefined; check pos_label, or evaluate on a larger or stratified sample"
+            )
+
+
+@dataclass(frozen=True)
+class TieRuns:
+    """Weights of the positives and the negatives in each tie run: group by group, best score first."""
+
+    positives: Floats
+    negatives: Floats
+    group: NDArray[np.intp]
+
+    @cached_property
+    def true_positives(self) -> Floats:
+        """Weight of positives down to and including each run."""
+        return np.cumsum(self.positives)
+
+    @cached_property
+    def false_positives(self) -> Floats:
+        """Weight of negatives down to and including each run."""
+        return np.cumsum(self.negatives)
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Weight of each run."""
+        return self.positives + self.negatives
+
+    @cached_property
+    def end(self) -> Floats:
+        """Position in the list, counted in weight, at which each run ends."""
+        return self.true_positives + self.false_positives
+
+    @property
+    def start(self) -> Floats:
+        """Position in the list at which each run starts."""
+        return np.concatenate([[0.0], self.end[:-1]])
+
+
+def as_rows(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    sample_weight: ArrayLike | None,
+    pos_label: Any = None,
+    groups: ArrayLike | None = None,
+) -> Rows:
+    """Validate the input of a binary metric and drop rows of weight zero."""
+    labels = column_or_1d(y_true, input_name="y_true")
+    score, weight = scores_and_weights(labels, y_score, sample_weight)
+    positive = positive_rows(labels, pos_label)
+    group = None if groups is None else column_or_1d(groups, input_name="groups")
+    if group is not None:
+        check_consistent_length(labels, group)
+    if weight is None:
+        weight = np.ones(len(score))
+    elif not weight.all():
+        kept = weight > 0
+        score, positive, weight = score[kept], positive[kept], weight[kept]
+        group = None if group is None else group[kept]
+    return Rows(score, positive, weight, None if group is None else _group_codes(group))
+
+
+def scores_and_weights(
+    labels: NDArray[Any], y_score: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], Floats | None]:
+    """Validate scores and weights against the labels; weights stay None where none were given."""
+    score = column_or_1d(y_score, input_name="y_score")
+    if score.dtype.kind not in "fiub":
+        score = _as_float(score, "y_score")
+    check_consistent_length(labels, score)
+    if len(score) == 0:
+        raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
+    _require_finite(score, "y_score", "scores must be finite numbers; impute or drop such rows")
+    if sample_weight is None:
+        return score, None
+    weight = _as_float(column_or_1d(sample_weight, input_name="sample_weight"), "sample_weight")
+    check_consistent_length(labels, weight)
+    _require_finite(weight, "sample_weight", "weights must be finite; use 0 to leave a row out")
+    if (weight < 0).any():
+        row = int(np.argmin(weight))
+        raise ValueError(
+            f"sample_weight[{row}] is {weight[row]}; weights must not be negative, use 0 to leave a row out"
+        )
+    if not weight.any():
+        raise ValueError("all sample weights are zero; at least one row must have a positive weight")
+    return score, weight
+
+
+def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
+    """Tell which rows carry `pos_label`, by default 1 where the other label is 0, -1 or False."""
+    wanted = 1 if pos_label is None else pos_label
+    positive = np.asarray(labels == wanted, dtype=bool)
+    if positive.ndim == 0:  # NumPy compares a string with a number as a whole
+        positive = np.full(len(labels), False)
+    if pos_label is not None and not positive.any():
+        raise ValueError(f"pos_label={pos_label!r} does not occur in y_true, whose labels are {_some_labels(labels)}")
+    others = labels[~positive]
+    if len(others) == 0:
+        return positive
+    if not np.all(others == others[0]) and len(np.unique(labels)) > 2:
+        raise ValueError(
+            f"y_true must have two classes, found {_some_labels(labels)}; reduce it with "
+            "toprank.datasets.binarize(y, positive=...)"
+        )
+    if pos_label is None and others[0] not in (0, -1):
+        raise ValueError(
+            f"y_true has the labels {_some_labels(labels)}; without pos_label they must be 0 and 1, or -1 and 1. "
+            "Say which one is the positive class by pos_label="
+        )
+    return positive
+
+
+def tie_runs(rows: Rows) -> TieRuns:
+    """Sort the rows by falling score and add up the weights of equal scores: O(n log n)."""
+    order = np.argsort(rows.score)[::-1]
+    if rows.group is not None:
+        order = order[np.argsort(rows.group[order], kind="stable")]
+    score = rows.score[order]
+    new_run = score[1:] != score[:-1]
+    if rows.group is not None:
+        group = rows.group[order]
+        new_run |= group[1:] != group[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(new_run) + 1])
+    weight = rows.weight[order]
+    positive = rows.positive[order]
+    return TieRuns(
+        positives=np.add.reduceat(np.where(positive, weight, 0.0), starts),
+        negatives=np.add.reduceat(np.where(positive, 0.0, weight), starts),
+        group=np.zeros(len(starts), np.intp) if rows.group is None else group[starts].astype(np.intp),
+    )
+
+
+def check_share(name: str, value: float, *, low_open: bool = False) -> float:
+    """Check that a parameter is a share, in [0, 1] or (0, 1]."""
+    if not (0 < value <= 1 or (value == 0 and not low_open)):
+        interval = "(0, 1]" if low_open else "[0, 1]"
+        raise ValueError(f"{name} must be in {interval}, got {value!r}")
+    return float(value)
+
+
+def _group_codes(group: NDArray[Any]) -> NDArray[Any]:
+    """Number the groups 0, 1, … in the order of their labels."""
+    if group.dtype.kind == "f" and np.isnan(group).any():
+        raise ValueError("groups has missing values; give such rows a group of their own or drop them")
+    codes = np.unique(group, return_inverse=True)[1]
+    # the stable sort of 16-bit integers is a radix sort, linear in n
+    return codes.astype(np.uint16) if codes.max() < 2**16 else codes
+
+
+def _as_float(values: NDArray[Any], name: str) -> Floats:
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric, got values of type {values.dtype}") from error
+
+
+def _require_finite(values: NDArray[Any], name: str, remedy: str) -> None:
+    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+        return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(
+            f"{name} has {len(bad)} values that are not finite, the first is {values[bad[0]]} in row {bad[0]}; {remedy}"
+        )
+
+
+def _some_labels(labels: NDArray[Any], most: int = 5) -> str:
+    distinct = np.unique(labels).tolist()
+    shown = ", ".join(repr(label) for label in distinct[:most])
+    return shown + (f", … ({len(distinct)} in all)" if len(distinct) > most else "")

@@ -1,0 +1,240 @@
+"""Metrics that read one point or one part of the ROC or precision-recall curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from toprank.metrics._ranking import ROUNDING, as_rows, check_share, tie_runs
+
+
+def tpr_at_fpr(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    max_fpr: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Largest true positive rate that a threshold reaches with few enough false alarms.
+
+    .. math:: \max_t \{\, \mathrm{TPR}(t) : \mathrm{FPR}(t) \le \text{max\_fpr} \,\}
+
+    With ``max_fpr=0`` this is `positives_at_top`.
+
+    Ties: pessimistic, by definition; a threshold takes all rows of a score or none, and nothing is interpolated.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    max_fpr : float
+        The false-alarm budget, in [0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from toprank.metrics import tpr_at_fpr
+    >>> tpr_at_fpr([1, 0, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], max_fpr=0.5)
+    0.6666666666666666
+    """
+    max_fpr = check_share("max_fpr", max_fpr)
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(positives=True, negatives=True)
+    runs = tie_runs(rows)
+    allowed = max_fpr * runs.false_positives[-1] * (1 + ROUNDING)
+    n_runs = np.searchsorted(runs.false_positives, allowed, side="right")
+    return float(runs.true_positives[n_runs - 1] / runs.true_positives[-1]) if n_runs else 0.0
+
+
+def precision_at_recall(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    min_recall: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Largest precision that a threshold reaches while it finds enough of the positives.
+
+    .. math:: \max_t \{\, \mathrm{precision}(t) : \mathrm{recall}(t) \ge \text{min\_recall} \,\}
+
+    Ties: pessimistic, by definition; a threshold takes all rows of a score or none, and nothing is interpolated.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    min_recall : float
+        Share of the positives to find, in [0, 1]; some row is always taken.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from toprank.metrics import precision_at_recall
+    >>> precision_at_recall([1, 0, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], min_recall=0.5)
+    0.6666666666666666
+    """
+    min_recall = check_share("min_recall", min_recall)
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(positives=True)
+    runs = tie_runs(rows)
+    wanted = min_recall * runs.true_positives[-1] * (1 - ROUNDING)
+    first = np.searchsorted(runs.true_positives, wanted, side="left")
+    return float(np.max(runs.true_positives[first:] / runs.end[first:]))
+
+
+def partial_auc_score(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    max_fpr: float = 1.0,
+    min_tpr: float = 0.0,
+    standardized: bool = True,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Area under the part of the ROC curve with few false alarms and, if asked, many positives found.
+
+    .. math:: A = \int_0^{\text{max\_fpr}} \max(\mathrm{TPR}(u) - \text{min\_tpr},\, 0)\, du
+
+    One-way with ``min_tpr=0``, two-way otherwise. Standardised (McClish), :math:`A` is mapped to 0.5 for chance,
+    the diagonal, and 1 for a perfect order: :math:`\frac12 (1 + (A - A_0) / (A_1 - A_0))` with
+    :math:`A_0 = \frac12 \max(\text{max\_fpr} - \text{min\_tpr}, 0)^2` and
+    :math:`A_1 = \text{max\_fpr}\,(1 - \text{min\_tpr})`.
+
+    Ties: a run of equal scores is a straight line of the curve, as in `sklearn.metrics.roc_auc_score`, with
+    which the one-way score agrees.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    max_fpr : float, default=1.0
+        Right end of the area, in (0, 1].
+    min_tpr : float, default=0.0
+        Lower end of the area, in [0, 1).
+    standardized : bool, default=True
+        Whether to return the standardised score or the raw area.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        Raw: in [0, max_fpr · (1 − min_tpr)]. Standardised: at most 1.
+
+    Examples
+    --------
+    >>> from toprank.metrics import partial_auc_score
+    >>> y, score = [1, 0, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
+    >>> round(partial_auc_score(y, score, max_fpr=0.5, standardized=False), 4)
+    0.2222
+    >>> round(partial_auc_score(y, score, max_fpr=0.5), 4)
+    0.6296
+    """
+    max_fpr = check_share("max_fpr", max_fpr, low_open=True)
+    min_tpr = check_share("min_tpr", min_tpr)
+    if min_tpr == 1:
+        raise ValueError("min_tpr=1 leaves no area above it; use a value below 1")
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(positives=True, negatives=True)
+    runs = tie_runs(rows)
+    fpr = np.concatenate([[0.0], runs.false_positives / runs.false_positives[-1]])
+    tpr = np.concatenate([[0.0], runs.true_positives / runs.true_positives[-1]])
+    fpr, tpr = _cut_right(fpr, tpr, max_fpr)
+    area = 0.0
+    if tpr[-1] > min_tpr:
+        tpr, fpr = _cut_left(tpr, fpr, min_tpr)
+        area = float(np.trapezoid(tpr - min_tpr, fpr))
+    if not standardized:
+        return area
+    chance = 0.5 * max(max_fpr - min_tpr, 0.0) ** 2
+    return 0.5 * (1 + (area - chance) / (max_fpr * (1 - min_tpr) - chance))
+
+
+def optroc_accuracy(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Accuracy at the optimal operating point of the ROC curve.
+
+    .. math:: \max_t \frac{m\,\mathrm{TPR}(t) + n\,(1 - \mathrm{FPR}(t))}{m + n}
+
+    the point that a line of slope :math:`n/m` touches first when it is moved down from the upper left corner. The
+    thresholds that take every row or none are points of the curve too. The threshold is chosen on the data it is
+    evaluated on, so the value is optimistic for small samples.
+
+    Ties: a threshold takes all rows of a score or none.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0.5, 1]: no less than the share of the larger class.
+
+    Examples
+    --------
+    >>> from toprank.metrics import optroc_accuracy
+    >>> optroc_accuracy([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.1])
+    0.8
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    runs = tie_runs(rows)
+    gain = max(0.0, float(np.max(runs.true_positives - runs.false_positives)))
+    return float((gain + runs.false_positives[-1]) / runs.end[-1])
+
+
+def _cut_right(x: Any, y: Any, limit: float) -> tuple[Any, Any]:
+    """Keep the part of the rising polygon (x, y) with x <= limit."""
+    n_kept = np.searchsorted(x, limit, side="right")
+    if n_kept == len(x):
+        return x, y
+    step = (limit - x[n_kept - 1]) / (x[n_kept] - x[n_kept - 1])
+    height = y[n_kept - 1] + step * (y[n_kept] - y[n_kept - 1])
+    return np.append(x[:n_kept], limit), np.append(y[:n_kept], height)
+
+
+def _cut_left(x: Any, y: Any, limit: float) -> tuple[Any, Any]:
+    """Keep the part of the rising polygon (x, y) with x >= limit, by turning it round."""
+    right, turned = _cut_right(-x[::-1], -y[::-1], -limit)
+    return -right[::-1], -turned[::-1]

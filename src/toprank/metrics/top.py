@@ -1,0 +1,285 @@
+"""Metrics of a list that is cut after the best rows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from toprank.metrics._ranking import ROUNDING, Rows, as_rows, check_share, tie_runs
+
+Average = Literal["micro", "macro"]
+
+
+def positives_at_top(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Share of the positives that are scored above the highest negative.
+
+    .. math:: \frac{1}{m} \sum_{i=1}^{m} [\, s_i^+ > \max_j s_j^- \,]
+
+    the quantity that TopPush maximises. O(n), no sort.
+
+    Ties: pessimistic, by definition; a positive with the score of the highest negative does not count.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from toprank.metrics import positives_at_top
+    >>> positives_at_top([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.7, 0.1])
+    0.6666666666666666
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(positives=True, negatives=True)
+    above = rows.positive & (rows.score > rows.score[~rows.positive].max())
+    return float(rows.weight[above].sum() / rows.weight[rows.positive].sum())
+
+
+def precision_at_k(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    k: float,
+    groups: ArrayLike | None = None,
+    average: Average = "micro",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Share of positives among the k best-scored rows.
+
+    With `groups`, among the k best of each group: the precision of a team that can look at k alerts a day.
+
+    Ties: the expected value over random tie-breaking; of a tie run that position k cuts, each row is taken with
+    the same probability. k is counted in weight and need not be an integer.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    k : float
+        Length of the list, in (0, n]. A group of fewer than k rows is taken whole.
+    groups : array-like of shape (n,), optional
+        Group of each row, for instance the day.
+    average : {"micro", "macro"}, default="micro"
+        With `groups`: all rows taken in one pot, or the mean over the groups.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    Of two rows with score 0.5, one fits into the best three:
+
+    >>> from toprank.metrics import precision_at_k
+    >>> precision_at_k([1, 0, 1, 0, 0], [0.9, 0.7, 0.5, 0.5, 0.1], k=3)
+    0.5
+
+    One alert a day, on two days:
+
+    >>> precision_at_k([1, 0, 0, 0], [0.9, 0.8, 0.7, 0.6], k=1, groups=["Mo", "Mo", "Tu", "Tu"])
+    0.5
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
+    found, taken, _ = _top_of_groups(rows, k)
+    return _averaged(found, taken, average)
+
+
+def recall_at_k(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    k: float,
+    groups: ArrayLike | None = None,
+    average: Average = "micro",
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Share of all positives that are among the k best-scored rows.
+
+    With `groups`, among the k best of each group: what a team that can look at k alerts a day catches.
+
+    Ties: the expected value over random tie-breaking, as in `precision_at_k`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    k : float
+        Length of the list, in (0, n]. A group of fewer than k rows is taken whole.
+    groups : array-like of shape (n,), optional
+        Group of each row, for instance the day.
+    average : {"micro", "macro"}, default="micro"
+        With `groups`: all positives in one pot, or the mean over the groups that have a positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from toprank.metrics import recall_at_k
+    >>> recall_at_k([1, 0, 1, 1, 0], [0.9, 0.7, 0.6, 0.5, 0.1], k=3)
+    0.6666666666666666
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
+    rows.require(positives=True)
+    found, _, positives = _top_of_groups(rows, k)
+    return _averaged(found, positives, average)
+
+
+def precision_at_quantile(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    tau: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""Share of positives among the best :math:`\tau` of the rows ("accuracy at the top").
+
+    The list has length :math:`k = \tau n`, which need not be an integer: the last row counts in part.
+
+    Ties: the expected value over random tie-breaking, as in `precision_at_k`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    tau : float
+        Share of the rows, in (0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    Examples
+    --------
+    >>> from toprank.metrics import precision_at_quantile
+    >>> precision_at_quantile([1, 0, 1, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], tau=0.25)
+    0.5
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    return _precision_of_share(rows, check_share("tau", tau, low_open=True))
+
+
+def enrichment_factor(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    fraction: float = 0.01,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    r"""How many times richer in positives the best `fraction` of the list is than the whole.
+
+    .. math:: \mathrm{EF}_\chi = \frac{\text{precision among the best } \chi n \text{ rows}}{m / n}
+
+    1 for a random order, at most :math:`\min(1/\chi,\, n/m)`. The usual figure of virtual screening.
+
+    Ties: the expected value over random tie-breaking, as in `precision_at_k`; :math:`\chi n` need not be an
+    integer.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels of two classes.
+    y_score : array-like of shape (n,)
+        Scores, larger for more likely positives.
+    fraction : float, default=0.01
+        Share of the list, in (0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Weights; 2 equals a repeated row and 0 a removed one.
+    pos_label : label, optional
+        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+
+    Returns
+    -------
+    float
+        Non-negative.
+
+    Examples
+    --------
+    >>> from toprank.metrics import enrichment_factor
+    >>> enrichment_factor([1, 1, 0, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], fraction=0.25)
+    4.0
+    """
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(positives=True)
+    base_rate = rows.weight[rows.positive].sum() / rows.weight.sum()
+    return float(_precision_of_share(rows, check_share("fraction", fraction, low_open=True)) / base_rate)
+
+
+def _precision_of_share(rows: Rows, share: float) -> float:
+    found, taken, _ = _top_of_groups(rows, share * rows.weight.sum())
+    return _averaged(found, taken, "micro")
+
+
+def _top_of_groups(rows: Rows, k: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Per group: expected weight of positives among the k best, weight taken, weight of all positives."""
+    if not k > 0:
+        raise ValueError(f"k must be positive, got {k!r}")
+    runs = tie_runs(rows)
+    size = np.bincount(runs.group, weights=runs.weight)
+    if rows.group is None and k > size[0] * (1 + ROUNDING):
+        raise ValueError(
+            f"k={k} is longer than the list, which has {size[0]:g} rows (sum of weights); use k <= {size[0]:g}"
+        )
+    before = runs.start
+    first_run = np.searchsorted(runs.group, np.arange(len(size)))
+    before = before - before[first_run][runs.group]
+    share_taken = np.clip((k - before) / runs.weight, 0.0, 1.0)
+    return (
+        np.bincount(runs.group, weights=share_taken * runs.positives),
+        np.minimum(k, size),
+        np.bincount(runs.group, weights=runs.positives),
+    )
+
+
+def _averaged(part: NDArray[Any], whole: NDArray[Any], average: Average) -> float:
+    if average == "micro":
+        return float(part.sum() / whole.sum())
+    if average == "macro":
+        return float(np.mean(part[whole > 0] / whole[whole > 0]))
+    raise ValueError(f"average must be 'micro' or 'macro', got {average!r}")
