@@ -1,0 +1,1 @@
+"""Estimators for scikit-learn: they validate and wire, and do not compute."""

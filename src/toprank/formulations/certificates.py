@@ -1,0 +1,69 @@
+r"""Lower bounds of the optimum: the dual of a convex formulation.
+
+With dual variables y ≥ 0 of the positives, S = Σy, and p in the domain of the conjugate t* of the threshold,
+
+.. math:: D(y, p) = -\frac{1}{2\alpha} \| X_+^\top y - S\, X^\top p \|^2 - \sum_i a_i\, \ell^*(y_i / a_i) - S\, t^*(p)
+
+is at most the optimum. For the mean of the k largest t* is zero on the capped simplex. For every threshold, p = ∇t(s)
+gives t*(p) = p·s − t(s), by Fenchel and Young, so each primal point has a dual one: y = a·ℓ'(t − s⁺), p = ∇t(s).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+
+if TYPE_CHECKING:
+    from toprank.solvers.problem import Problem
+
+Floats = NDArray[np.float64]
+
+
+def dual_value(
+    surrogate: Surrogate, share: Floats, y: Floats, squared_norm: float, alpha: float, threshold_conjugate: float = 0.0
+) -> tuple[float, float]:
+    """D at the best multiple of y, and that multiple; `squared_norm` is ‖X₊ᵀy − S Xᵀp‖²."""
+    slopes = y / share
+    total = float(y.sum())
+    largest = surrogate.max_slope / max(float(slopes.max()), np.finfo(float).tiny)
+    if isinstance(surrogate, PiecewiseQuadratic):
+        rise = total * (surrogate.shift - threshold_conjugate)
+        bend = squared_norm / alpha + surrogate.width * float(y @ slopes)
+        scale = min(max(rise, 0.0) / bend if bend > 0 else largest, largest)
+        return scale * (rise - 0.5 * scale * bend), scale
+
+    def derivative(scale: float) -> float:
+        conjugate_slope = y @ surrogate.conjugate_derivative(np.maximum(scale * slopes, np.finfo(float).tiny))
+        return float(-scale * squared_norm / alpha - conjugate_slope - total * threshold_conjugate)
+
+    low, high = 1e-12, min(1.0, largest * (1 - 1e-12))
+    while derivative(high) > 0 and 2 * high < largest:
+        high *= 2
+    scale = (
+        low if derivative(low) <= 0 else high if derivative(high) >= 0 else brentq(derivative, low, high, rtol=1e-10)
+    )
+    value = -(scale**2) * squared_norm / (2 * alpha) - share @ surrogate.conjugate(scale * slopes)
+    return float(value - scale * total * threshold_conjugate), float(scale)
+
+
+def lower_bound(problem: Problem, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:
+    """D at a dual point of the whole problem: one pass over the data."""
+    row_weights = np.zeros(len(problem.positive))
+    row_weights[problem.positives] = y
+    row_weights[problem.threshold_rows] -= y.sum() * p
+    v = problem.combine(row_weights)
+    surrogate = problem.formulation.surrogate
+    return dual_value(surrogate, problem.positive_share, y, float(v @ v), problem.alpha, threshold_conjugate)[0]
+
+
+def lower_bound_at(problem: Problem, scores: Floats) -> float:
+    """D at the dual point that belongs to the given scores."""
+    s = scores[problem.threshold_rows]
+    t, p = problem.formulation.threshold.evaluate(s, problem.threshold_weights)
+    y = problem.positive_share * problem.formulation.surrogate.derivative(t - scores[problem.positives])
+    return lower_bound(problem, y, p, threshold_conjugate=float(p @ s) - t)

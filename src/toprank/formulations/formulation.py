@@ -1,0 +1,64 @@
+r"""A formulation: surrogate × threshold, as a function of the scores alone.
+
+.. math:: F(s) = \sum_i a_i\, \ell(t(s) - s_i^+) \;[\, + \sum_j b_j\, \ell(s_j^- - t(s)) \,]
+
+with weights a of the positives and b of the negatives that sum to 1. The second sum, of false positives, belongs to
+Grill and GrillNP only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.surrogates import Surrogate
+from toprank.formulations.thresholds import Threshold
+
+Floats = NDArray[np.float64]
+Over = Literal["negatives", "all"]
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """What is minimised, apart from the penalty.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+        The loss.
+    threshold : Threshold
+        How the threshold follows from the scores.
+    over : {"negatives", "all"}
+        The rows that the threshold looks at.
+    false_positives : bool
+        Whether negatives above the threshold are penalised too, which makes the problem non-convex.
+    """
+
+    surrogate: Surrogate
+    threshold: Threshold
+    over: Over = "negatives"
+    false_positives: bool = False
+
+    def threshold_rows(self, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Numbers of the rows that the threshold looks at."""
+        return np.flatnonzero(~positive) if self.over == "negatives" else np.arange(len(positive))
+
+    def evaluate(self, scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats, float]:
+        """Loss, its (sub)gradient with respect to all scores, and the threshold."""
+        rows = self.threshold_rows(positive)
+        t, p = self.threshold.evaluate(scores[rows], weights[rows])
+        gradient = np.zeros(len(scores))
+        loss, total_slope = 0.0, 0.0
+        sides = [(positive, -1.0)] + ([(~positive, 1.0)] if self.false_positives else [])
+        for side, sign in sides:
+            share = weights[side] / weights[side].sum()
+            z = sign * (scores[side] - t)
+            slopes = share * self.surrogate.derivative(z)
+            loss += float(share @ self.surrogate.value(z))
+            gradient[side] += sign * slopes
+            total_slope -= sign * float(slopes.sum())
+        gradient[rows] += total_slope * p
+        return loss, gradient, t

@@ -1,0 +1,214 @@
+r"""Surrogates of the 0-1 loss, convex and non-decreasing, with :math:`\ell(0) = 1`.
+
+===========  ==========================================  ===================================  =============
+name         :math:`\ell(z)`                             :math:`\ell^*(y)`                    domain of y
+===========  ==========================================  ===================================  =============
+quadratic    :math:`(1 + z)_+^2`                         :math:`-y + y^2/4`                   y ≥ 0
+hinge        :math:`(1 + z)_+`                           :math:`-y`                           0 ≤ y ≤ 1
+huber        :math:`(3/2 + z)_+^2 / 2` up to z = -1/2,   :math:`-3y/2 + y^2/2`                0 ≤ y ≤ 1
+             then :math:`1 + z`
+logistic     :math:`\log_2(1 + e^z)`                     :math:`-H(y \log 2) / \log 2`        0 ≤ y ≤ 1/log 2
+exponential  :math:`e^z`                                 :math:`y \log y - y`                 y ≥ 0
+===========  ==========================================  ===================================  =============
+
+H is the binary entropy in nats. At a kink the derivative is the one from the left.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, xlogy
+
+Floats = NDArray[np.float64]
+_LOG2 = float(np.log(2.0))
+
+
+class Surrogate(ABC):
+    """A loss, its derivatives, its inverse, and its convex conjugate; all elementwise."""
+
+    name: str
+    max_slope: float
+    """Upper end of the domain of the conjugate."""
+
+    @abstractmethod
+    def value(self, z: Floats) -> Floats:
+        """Loss."""
+
+    @abstractmethod
+    def derivative(self, z: Floats) -> Floats:
+        """First derivative, in [0, max_slope]."""
+
+    @abstractmethod
+    def curvature(self, z: Floats) -> Floats:
+        """Second derivative, or an element of the generalised one."""
+
+    @abstractmethod
+    def inverse(self, value: Floats) -> Floats:
+        """The largest z with the given loss, for values > 0."""
+
+    @abstractmethod
+    def conjugate(self, y: Floats) -> Floats:
+        """Convex conjugate at points of its domain."""
+
+    @abstractmethod
+    def conjugate_derivative(self, y: Floats) -> Floats:
+        """Derivative of the conjugate inside its domain."""
+
+    @abstractmethod
+    def conjugate_curvature(self, y: Floats) -> Floats:
+        """Second derivative of the conjugate inside its domain."""
+
+
+@dataclass(frozen=True)
+class PiecewiseQuadratic(Surrogate):
+    r"""Zero, then a parabola, then a line: :math:`\ell^*(y) = -\text{shift}\, y + \frac12 \text{width}\, y^2`.
+
+    With x = z + shift the parabola is x² / (2 width) on 0 ≤ x ≤ width · max_slope; a width of zero is the hinge.
+    """
+
+    name: str
+    shift: float
+    width: float
+    max_slope: float
+
+    def value(self, z: Floats) -> Floats:
+        """Loss, as slope · x − width · slope² / 2."""
+        x = np.maximum(z + self.shift, 0.0)
+        slope = self.derivative(z)
+        return slope * (x - 0.5 * self.width * slope)
+
+    def derivative(self, z: Floats) -> Floats:
+        """Slope."""
+        x = np.maximum(z + self.shift, 0.0)
+        if self.width == 0:
+            return np.where(x > 0, self.max_slope, 0.0)
+        return np.minimum(x / self.width, self.max_slope)
+
+    def curvature(self, z: Floats) -> Floats:
+        """One over the width on the parabola, zero elsewhere."""
+        if self.width == 0:
+            return np.zeros_like(z)
+        x = z + self.shift
+        return np.where((x > 0) & (x <= self.width * self.max_slope), 1 / self.width, 0.0)
+
+    def inverse(self, value: Floats) -> Floats:
+        """On the parabola x = √(2 width · value), on the line x = value / max_slope + width · max_slope / 2."""
+        if not np.isfinite(self.max_slope):
+            return np.sqrt(2 * self.width * value) - self.shift
+        on_line = value / self.max_slope + 0.5 * self.width * self.max_slope
+        on_parabola = np.sqrt(2 * self.width * value)
+        return np.where(on_line >= self.width * self.max_slope, on_line, on_parabola) - self.shift
+
+    def conjugate(self, y: Floats) -> Floats:
+        """A parabola."""
+        return y * (0.5 * self.width * y - self.shift)
+
+    def conjugate_derivative(self, y: Floats) -> Floats:
+        """A line."""
+        return self.width * y - self.shift
+
+    def conjugate_curvature(self, y: Floats) -> Floats:
+        """The width."""
+        return np.full_like(y, self.width)
+
+
+class Logistic(Surrogate):
+    """Logistic loss scaled to 1 at zero."""
+
+    name = "logistic"
+    max_slope = 1 / _LOG2
+
+    def value(self, z: Floats) -> Floats:
+        """Loss."""
+        return np.logaddexp(0.0, z) / _LOG2
+
+    def derivative(self, z: Floats) -> Floats:
+        """Logistic function over log 2."""
+        slope: Floats = expit(z) / _LOG2
+        return slope
+
+    def curvature(self, z: Floats) -> Floats:
+        """Derivative of the logistic function over log 2."""
+        curvature: Floats = expit(z) * expit(-z) / _LOG2
+        return curvature
+
+    def inverse(self, value: Floats) -> Floats:
+        """Log of 2^value − 1, without overflow."""
+        scaled = _LOG2 * np.asarray(value)
+        return scaled + np.log(-np.expm1(-scaled))
+
+    def conjugate(self, y: Floats) -> Floats:
+        """Negative binary entropy."""
+        q = np.clip(_LOG2 * y, 0.0, 1.0)
+        value: Floats = (xlogy(q, q) + xlogy(1 - q, 1 - q)) / _LOG2
+        return value
+
+    def conjugate_derivative(self, y: Floats) -> Floats:
+        """Log odds."""
+        q = _LOG2 * y
+        return np.log(q) - np.log1p(-q)
+
+    def conjugate_curvature(self, y: Floats) -> Floats:
+        """Derivative of the log odds."""
+        q = _LOG2 * y
+        return _LOG2 / (q * (1 - q))
+
+
+class Exponential(Surrogate):
+    """Exponential loss; beyond z = 700 it is the largest number that a float holds, not infinity."""
+
+    name = "exponential"
+    max_slope = float("inf")
+
+    def value(self, z: Floats) -> Floats:
+        """Loss."""
+        return np.exp(np.minimum(z, 700.0))
+
+    def derivative(self, z: Floats) -> Floats:
+        """The loss itself."""
+        return self.value(z)
+
+    def curvature(self, z: Floats) -> Floats:
+        """The loss itself."""
+        return self.value(z)
+
+    def inverse(self, value: Floats) -> Floats:
+        """Logarithm."""
+        return np.log(value)
+
+    def conjugate(self, y: Floats) -> Floats:
+        """Negative entropy."""
+        value: Floats = xlogy(y, y) - y
+        return value
+
+    def conjugate_derivative(self, y: Floats) -> Floats:
+        """Logarithm."""
+        return np.log(y)
+
+    def conjugate_curvature(self, y: Floats) -> Floats:
+        """Reciprocal."""
+        return 1 / y
+
+
+SURROGATES: dict[str, Surrogate] = {
+    surrogate.name: surrogate
+    for surrogate in (
+        PiecewiseQuadratic("quadratic", shift=1.0, width=0.5, max_slope=float("inf")),
+        PiecewiseQuadratic("hinge", shift=1.0, width=0.0, max_slope=1.0),
+        PiecewiseQuadratic("huber", shift=1.5, width=1.0, max_slope=1.0),
+        Logistic(),
+        Exponential(),
+    )
+}
+
+
+def get_surrogate(name: str) -> Surrogate:
+    """Look a surrogate up by its name."""
+    try:
+        return SURROGATES[name]
+    except KeyError:
+        raise ValueError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}") from None

@@ -1,0 +1,137 @@
+r"""Thresholds: functions t(s) of the scores of some rows with weights.
+
+Each gives its value and p = ∂t/∂s, non-negative and of sum 1. A weight of 2 equals a repeated row.
+
+Conventions. k and τ·(sum of weights) may be fractional: the last row of the top then counts in part. At ties the rows
+of equal score are taken in the order of their index; any choice is a subgradient.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.surrogates import Surrogate
+
+Floats = NDArray[np.float64]
+
+
+class Threshold(ABC):
+    """A function of scores and weights."""
+
+    @abstractmethod
+    def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
+        """The threshold and its (sub)gradient p with respect to the scores."""
+
+    def value(self, scores: Floats, weights: Floats) -> float:
+        """The threshold alone."""
+        return self.evaluate(scores, weights)[0]
+
+
+@dataclass(frozen=True)
+class TopMean(Threshold):
+    r"""Mean of the k largest scores, :math:`t(s) = \max \{ p \cdot s : 0 \le p \le c, \sum p = 1 \}`, c = weights / k.
+
+    Give `k`, or `share` for k = share · (sum of weights); with neither it is the largest score, whatever the weights.
+    """
+
+    k: float | None = None
+    share: float | None = None
+
+    def caps(self, weights: Floats) -> Floats | None:
+        """Upper bounds c of p, or None for the plain maximum."""
+        if self.k is None and self.share is None:
+            return None
+        total = float(weights.sum())
+        k = self.share * total if self.k is None and self.share is not None else self.k
+        assert k is not None
+        if k > total * (1 + 1e-12):
+            raise ValueError(
+                f"the threshold is the mean of the k={k:g} largest scores, but there are only {total:g} such rows (sum "
+                f"of weights); use k <= {total:g}"
+            )
+        if self.share is not None and k < weights.min():
+            return None
+        return weights / k
+
+    def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
+        """Fill the largest scores up to their caps until the total is 1."""
+        return top_mean(scores, self.caps(weights))
+
+
+def top_mean(scores: Floats, caps: Floats | None) -> tuple[float, Floats]:
+    """Maximum of p · scores over the capped simplex, and a maximiser p: O(n + k log k)."""
+    p = np.zeros_like(scores, dtype=np.float64)
+    if caps is None:
+        best = int(np.argmax(scores))
+        p[best] = 1.0
+        return float(scores[best]), p
+    most = min(int(np.ceil(1 / caps.min())) + 1, len(scores))
+    top = np.argpartition(scores, len(scores) - most)[len(scores) - most :]
+    top = top[np.argsort(-scores[top], kind="stable")]
+    before = np.concatenate([[0.0], np.cumsum(caps[top])[:-1]])
+    p[top] = np.clip(1.0 - before, 0.0, caps[top])
+    p /= p.sum()
+    return float(p[top] @ scores[top]), p
+
+
+@dataclass(frozen=True)
+class Quantile(Threshold):
+    r"""Top quantile, :math:`\max \{ t : \sum_{s_j \ge t} \text{weight}_j \ge \tau \sum_j \text{weight}_j \}`."""
+
+    tau: float
+
+    def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
+        """The score at which the weight of the rows from above reaches its share."""
+        order = np.argsort(-scores, kind="stable")
+        reached = np.cumsum(weights[order])
+        place = int(np.searchsorted(reached, self.tau * reached[-1] * (1 - 1e-12), side="left"))
+        row = order[min(place, len(order) - 1)]
+        p = np.zeros(len(scores))
+        p[row] = 1.0
+        return float(scores[row]), p
+
+
+@dataclass(frozen=True)
+class SurrogateQuantile(Threshold):
+    r"""Surrogate top quantile: the t with mean :math:`\ell(\beta (s_j - t)) = \tau`."""
+
+    tau: float
+    beta: float
+    surrogate: Surrogate
+
+    def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
+        """Solve for t; p is proportional to weight · ℓ'(β(s − t)) (Theorem 3.4 of the framework paper)."""
+        share = weights / weights.sum()
+        t = self.solve(scores, share)
+        slopes = share * self.surrogate.derivative(self.beta * (scores - t))
+        return t, slopes / slopes.sum()
+
+    def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
+        """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
+
+        The start is the largest of the lower bounds that one row alone, and the mean by Jensen's inequality, give.
+        """
+        heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
+        single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
+        jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
+        t = max(float(single), float(jensen))
+        if start > t and self._excess(scores, share, start) >= 0:
+            t = start
+        for _ in range(200):
+            z = self.beta * (scores - t)
+            excess = share @ self.surrogate.value(z) - self.tau
+            slope = self.beta * (share @ self.surrogate.derivative(z))
+            if slope <= 0:
+                break
+            following = t + excess / slope
+            if following <= t + 1e-15 * max(1.0, abs(t)):
+                break
+            t = float(following)
+        return t
+
+    def _excess(self, scores: Floats, share: Floats, t: float) -> float:
+        return float(share @ self.surrogate.value(self.beta * (scores - t)) - self.tau)
