@@ -66,4 +66,5 @@ def lower_bound_at(problem: Problem, scores: Floats) -> float:
     s = scores[problem.threshold_rows]
     t, p = problem.formulation.threshold.evaluate(s, problem.threshold_weights)
     y = problem.positive_share * problem.formulation.surrogate.derivative(t - scores[problem.positives])
+    y /= max(float(y.max()), np.finfo(float).tiny)  # the best multiple is found anyway, and squares do not overflow
     return lower_bound(problem, y, p, threshold_conjugate=float(p @ s) - t)

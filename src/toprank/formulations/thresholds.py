@@ -48,10 +48,10 @@ class TopMean(Threshold):
         total = float(weights.sum())
         k = self.share * total if self.k is None and self.share is not None else self.k
         assert k is not None
-        if k > total * (1 + 1e-12):
+        if k > total * (1 - 1e-9):
             raise ValueError(
                 f"the threshold is the mean of the k={k:g} largest scores, but there are only {total:g} such rows (sum "
-                f"of weights); use k <= {total:g}"
+                f"of weights), of which the top must be a part; use a smaller k"
             )
         if self.share is not None and k < weights.min():
             return None
@@ -113,25 +113,24 @@ class SurrogateQuantile(Threshold):
     def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
         """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
 
-        The start is the largest of the lower bounds that one row alone, and the mean by Jensen's inequality, give.
+        It starts from the largest of the lower bounds that one row alone, the mean by Jensen's inequality, and a Newton
+        step from `start`, which ends below the root wherever `start` is, give.
         """
         heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
         single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
         jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
         t = max(float(single), float(jensen))
-        if start > t and self._excess(scores, share, start) >= 0:
-            t = start
+        if np.isfinite(start):
+            t = max(t, self._newton_step(scores, share, start))
         for _ in range(200):
-            z = self.beta * (scores - t)
-            excess = share @ self.surrogate.value(z) - self.tau
-            slope = self.beta * (share @ self.surrogate.derivative(z))
-            if slope <= 0:
-                break
-            following = t + excess / slope
+            following = self._newton_step(scores, share, t)
             if following <= t + 1e-15 * max(1.0, abs(t)):
                 break
-            t = float(following)
+            t = following
         return t
 
-    def _excess(self, scores: Floats, share: Floats, t: float) -> float:
-        return float(share @ self.surrogate.value(self.beta * (scores - t)) - self.tau)
+    def _newton_step(self, scores: Floats, share: Floats, t: float) -> float:
+        z = self.beta * (scores - t)
+        slope = self.beta * float(share @ self.surrogate.derivative(z))
+        excess = float(share @ self.surrogate.value(z)) - self.tau
+        return t + excess / slope if slope > 0 else -np.inf
