@@ -1,0 +1,275 @@
+r"""Accelerated projected gradients on the dual: the TopPush paper's own method, kept as a reference and a baseline.
+
+In the paper's scaling, α = m·y and β = m·b with m positives and mean-one weights r = m·a of the positives, the dual is
+
+.. math:: \min_{(\alpha, \beta) \in \Xi}\ g(\alpha, \beta) = \frac{1}{2 \lambda m} \| v \|^2
+          + \sum_i r_i\, \ell^*(\alpha_i / r_i), \qquad v = X_+^\top \alpha - X^\top \beta,
+
+over Ξ: 0 ≤ α ≤ r·max_slope, β ≥ 0, Σα = Σβ = S and, for the mean of the k largest, β ≤ cS with the caps c = weights/k.
+To a dual point belongs the primal one w = v/(λm). λ is the penalty `alpha` of the problem.
+
+Steps of an iteration (Algorithm 1 of the paper):
+
+1. Auxiliary point s = current + ω (current − previous), with ω = (t₋₁ − 1)/t. Scores are linear in the dual variables,
+   so those at s follow from the two stored vectors, and so does the gradient: X₊v/(λm) + ℓ*'(α/r) and −Xv/(λm).
+2. new = projection of s − ∇g(s)/L onto Ξ (Algorithm 2), then its v: one pass over the data.
+3. Accept it if g(new) ≤ g(s) + ⟨∇g(s), new − s⟩ + (L/2)‖new − s‖², else double L and go to 2. (The paper prints
+   another test, which accepts almost anything.) The test compares what is beyond the linear model: ‖v − v_s‖²/(2λm)
+   and the same of ℓ*, so that no digits cancel. L starts at 1/(m + n) and never falls.
+4. Scores Xv of the new point: one pass. They give the primal objective P(w), and the next gradient.
+5. Certificate: the smallest P and the largest dual value D seen so far, D at the best multiple of (α, β). Stop when
+   P − D ≤ tol·P, or by the paper's rule when g changes by less than tol, which says nothing about the error.
+
+The conjugates of the logistic and the exponential loss have no gradient at the ends of their domains, where the steps
+may well go. So within a margin ε of the ends and beyond them ℓ* is continued by its second-order Taylor polynomial.
+Inside the domain this lowers it by at most ε/2. With ε a quarter of P − D, which falls on the way, the change is an
+eighth of the error that is still allowed, and the large curvature at the ends, which would make L large for good, comes
+into play only near the solution. The certificate uses the true conjugate. These two losses start at the dual point of
+w = 0, the others at zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.surrogates import Exponential, Logistic, PiecewiseQuadratic
+from toprank.formulations.thresholds import TopMean
+from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
+from toprank.solvers.projection import project_balanced, project_capped
+
+Floats = NDArray[np.float64]
+# Bounds of the margin ε, and the relative rounding of g that the acceptance test forgives.
+_SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-12, 0.1
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """What a warm start uses: α of the positives and β of the threshold rows, in the paper's scaling."""
+
+    alpha: Floats
+    beta: Floats
+
+
+@dataclass(frozen=True)
+class _Point(DualPoint):
+    """A dual point, its v = X₊ᵀα − Xᵀβ, and the scores Xv of all rows: all linear in (α, β)."""
+
+    v: Floats
+    scores: Floats
+
+    def extrapolated(self, previous: _Point, factor: float) -> _Point:
+        """Self + factor · (self − previous), without a pass."""
+        return _Point(
+            self.alpha + factor * (self.alpha - previous.alpha),
+            self.beta + factor * (self.beta - previous.beta),
+            self.v + factor * (self.v - previous.v),
+            self.scores + factor * (self.scores - previous.scores),
+        )
+
+
+class _Dual:
+    """The dual objective g of a problem and its domain Ξ; counts the passes over the data."""
+
+    def __init__(self, problem: Problem, recorder: Recorder) -> None:
+        threshold = problem.formulation.threshold
+        assert isinstance(threshold, TopMean)
+        self.problem, self.recorder = problem, recorder
+        self.surrogate = problem.formulation.surrogate
+        self.weights = len(problem.positives) * problem.positive_share
+        self.penalty = problem.alpha * len(problem.positives)
+        self.caps = threshold.caps(problem.threshold_weights)
+        self.upper = self.weights * self.surrogate.max_slope if np.isfinite(self.surrogate.max_slope) else None
+        self.margin = 0.0 if isinstance(self.surrogate, PiecewiseQuadratic) else _LARGEST_MARGIN
+
+    def first_point(self, start: DualPoint | None) -> _Point:
+        """The point to start from, made feasible."""
+        problem = self.problem
+        share = problem.threshold_weights / problem.threshold_weights.sum()
+        if start is not None and (start.alpha.shape, start.beta.shape) == (self.weights.shape, share.shape):
+            return self.point(*self.project(start.alpha, start.beta))
+        if isinstance(self.surrogate, PiecewiseQuadratic):
+            v, scores = np.zeros(problem.X.shape[1]), np.zeros(problem.X.shape[0])
+            return _Point(np.zeros_like(self.weights), np.zeros_like(share), v, scores)
+        alpha = self.weights * self.surrogate.derivative(np.zeros_like(self.weights))
+        return self.point(alpha, alpha.sum() * share)
+
+    def project(self, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
+        """The nearest point of Ξ."""
+        if self.caps is None:
+            return project_balanced(alpha, beta, self.upper)
+        return project_capped(alpha, beta, self.caps, self.upper)
+
+    def combine(self, alpha: Floats, beta: Floats) -> Floats:
+        """The vector v: one pass."""
+        row_weights = np.zeros(len(self.problem.positive))
+        row_weights[self.problem.positives] = alpha
+        row_weights[self.problem.threshold_rows] -= beta
+        self.recorder.passes += 1
+        return self.problem.combine(row_weights)
+
+    def point(self, alpha: Floats, beta: Floats, v: Floats | None = None) -> _Point:
+        """The point with its scores: one pass, and one more if v is not known."""
+        v = self.combine(alpha, beta) if v is None else v
+        self.recorder.passes += 1
+        return _Point(alpha, beta, v, self.problem.scores(v))
+
+    def conjugate(self, alpha: Floats) -> tuple[Floats, Floats]:
+        """Terms r·ℓ*(α/r) and their derivatives, with ℓ* continued by a parabola beyond the margin."""
+        slopes = alpha / self.weights
+        inside = np.clip(slopes, self.margin, self.surrogate.max_slope - self.margin)
+        beyond = slopes - inside
+        slope = self.surrogate.conjugate_derivative(inside)
+        bend = self.surrogate.conjugate_curvature(inside) * beyond
+        terms = self.weights * (self.surrogate.conjugate(inside) + beyond * (slope + 0.5 * bend))
+        return terms, slope + bend
+
+    def narrow(self, margin: float) -> None:
+        """Lower the margin ε, if the conjugate needs one."""
+        if not isinstance(self.surrogate, PiecewiseQuadratic):
+            self.margin = max(min(self.margin, margin), _SMALLEST_MARGIN)
+
+    def value(self, point: _Point) -> float:
+        """The dual objective g."""
+        return float(point.v @ point.v) / (2 * self.penalty) + float(self.conjugate(point.alpha)[0].sum())
+
+    def step(self, auxiliary: _Point, curvature: float) -> tuple[_Point, float]:
+        """Projected gradient step from the auxiliary point, and the L that it needed."""
+        terms, derivatives = self.conjugate(auxiliary.alpha)
+        gradient_alpha = auxiliary.scores[self.problem.positives] / self.penalty + derivatives
+        gradient_beta = -auxiliary.scores[self.problem.threshold_rows] / self.penalty
+        slack = _ROUNDING * abs(self.value(auxiliary))
+        while True:
+            alpha, beta = self.project(
+                auxiliary.alpha - gradient_alpha / curvature, auxiliary.beta - gradient_beta / curvature
+            )
+            move_alpha, move_beta = alpha - auxiliary.alpha, beta - auxiliary.beta
+            v = self.combine(alpha, beta)
+            move_v = v - auxiliary.v
+            beyond_linear = float(move_v @ move_v) / (2 * self.penalty) + float(
+                (self.conjugate(alpha)[0] - terms - derivatives * move_alpha).sum()
+            )
+            squared_length = float(move_alpha @ move_alpha + move_beta @ move_beta)
+            if not beyond_linear > 0.5 * curvature * squared_length + slack:  # so that a NaN ends the search too
+                return self.point(alpha, beta, v), curvature
+            curvature *= 2
+
+
+class _Certificate:
+    """The best primal point and the best lower bound so far; w = 0 and the bound 0 are there from the start."""
+
+    def __init__(self, dual: _Dual) -> None:
+        self.dual_problem = dual
+        rows, columns = dual.problem.X.shape
+        self.coef, self.primal, self.dual = np.zeros(columns), np.inf, 0.0
+        self._try_primal(self.coef, np.zeros(rows))
+
+    def _try_primal(self, w: Floats, scores: Floats) -> None:
+        problem = self.dual_problem.problem
+        loss, _, threshold = problem.formulation.evaluate(scores, problem.positive, problem.weights)
+        primal = 0.5 * problem.alpha * float(w @ w) + loss
+        if primal < self.primal:
+            self.coef, self.primal, self.threshold = w, primal, threshold
+
+    def update(self, point: _Point) -> None:
+        """Take the point's w and its dual value into account."""
+        dual = self.dual_problem
+        self._try_primal(point.v / dual.penalty, point.scores / dual.penalty)
+        if point.alpha.any():
+            m = len(point.alpha)
+            squared_norm = float(point.v @ point.v) / m**2
+            value, _ = dual_value(
+                dual.surrogate, dual.problem.positive_share, point.alpha / m, squared_norm, dual.problem.alpha
+            )
+            self.dual = max(self.dual, value)
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap."""
+        return relative_gap(self.primal, self.dual)
+
+
+def solve_apg(
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100_000,
+    stop: Literal["gap", "objective"] = "gap",
+    verbose: int = 0,
+    start: Solution | None = None,
+) -> Solution:
+    """Solve by accelerated projected gradients on the dual; the steps are in the docstring of the module.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its threshold has to be a maximum or a mean of the k largest scores (`TopMean`).
+    tol : float
+        Relative duality gap at which to stop, or the change of g in the paper's scaling, m times the dual objective.
+    max_iter : int
+        Largest number of iterations, each of two passes and one more for each time that L is doubled.
+    stop : {"gap", "objective"}
+        The certificate, or the paper's rule.
+    verbose : int
+        Whether to log each iteration.
+    start : Solution, optional
+        An earlier solution of this solver for the same rows; its dual point is the first one.
+
+    Returns
+    -------
+    Solution
+        The best point seen, with the certificate; `state` is the last `DualPoint`.
+    """
+    _check(problem, stop)
+    recorder = Recorder(verbose)
+    dual = _Dual(problem, recorder)
+    certificate = _Certificate(dual)
+    earlier = None if start is None else start.state
+    current = previous = dual.first_point(earlier if isinstance(earlier, DualPoint) else None)
+    certificate.update(current)
+    recorder.record(0, certificate.primal, certificate.dual)
+    iteration, converged = 0, stop == "gap" and certificate.gap <= tol
+    curvature, t_before, t = 1 / (len(current.alpha) + len(current.beta)), 0.0, 1.0
+    while not converged and iteration < max_iter:
+        dual.narrow(0.25 * (certificate.primal - certificate.dual))
+        auxiliary = current.extrapolated(previous, (t_before - 1) / t)
+        previous = current
+        current, curvature = dual.step(auxiliary, curvature)
+        t_before, t = t, 0.5 * (1 + np.sqrt(1 + 4 * t**2))
+        iteration += 1
+        certificate.update(current)
+        recorder.record(iteration, certificate.primal, certificate.dual)
+        converged = certificate.gap <= tol if stop == "gap" else abs(dual.value(current) - dual.value(previous)) < tol
+    return Solution(
+        coef=certificate.coef,
+        threshold=certificate.threshold,
+        primal=certificate.primal,
+        dual=certificate.dual,
+        n_iter=iteration,
+        converged=converged,
+        history=recorder.rows,
+        state=DualPoint(current.alpha, current.beta),
+    )
+
+
+def _check(problem: Problem, stop: str) -> None:
+    """Refuse what the method cannot do, in words that help."""
+    if stop not in ("gap", "objective"):
+        raise ValueError(f'stop must be "gap" or "objective", got {stop!r}')
+    formulation = problem.formulation
+    if not isinstance(formulation.threshold, TopMean) or formulation.false_positives:
+        false_positives = " and a loss of the false positives" if formulation.false_positives else ""
+        raise ValueError(
+            'solver="apg" needs a threshold that is the largest score or the mean of the k largest, got '
+            f'{formulation.threshold}{false_positives}; use solver="newton"'
+        )
+    if not isinstance(formulation.surrogate, PiecewiseQuadratic | Logistic | Exponential):
+        raise ValueError(
+            f'solver="apg" does not know the conjugate of the surrogate {formulation.surrogate.name!r}; use '
+            'solver="newton"'
+        )

@@ -1,0 +1,448 @@
+r"""A primal-dual interior-point method for the top family, restricted to a working set of rows.
+
+The restricted problem. With g the sum of the rows that are known to be above the threshold, weighted by their caps, and
+k₀ = 1 − (their caps), the threshold is t = g·w + k₀ ν + Σ cⱼ ξⱼ with ξⱼ ≥ sⱼ − ν, ξⱼ ≥ 0 for the rows in play; for the
+plain maximum it is t = ν ≥ sⱼ. Multipliers: u of the positives, b of the threshold rows, S of the threshold.
+
+Optimality, with y = (u; b), the extended rows B̂ of `WorkingRows`, ŵ = (w, t, ν) and ĝ = (g, −1, k₀):
+
+.. math::
+
+    (\alpha w, 0, 0) + S \hat g - \hat B^\top y = 0, \qquad
+    \hat g \cdot \hat w + \sum_j c_j \xi_j = 0, \\
+    -\hat B \hat w = (\ell^*)'(y) - p + r, \qquad y\,p = \mu, \qquad (\bar y - y)\, r = \mu,
+
+where (ℓ*)' acts on the positives, p is the slack of y ≥ 0 and r = ξ that of the upper bound ȳ: the largest slope for a
+positive, cⱼ S for a threshold row. Logistic and exponential losses need no bounds: their conjugate is its own barrier.
+
+Steps of an iteration (Mehrotra):
+
+1. Residuals, and the primal and dual value of the restricted problem; stop when they are close.
+2. Eliminate p, r and y: what remains is a system in ŵ and S, or in y and three borders.
+3. Predictor: the affine direction, and from it how far μ can be lowered.
+4. Corrector with the same factor; a step to almost the boundary.
+5. Now and then, drop rows whose multiplier vanishes and add rows at their cap to g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+from toprank.formulations.thresholds import top_mean
+from toprank.solvers.problem import relative_gap
+from toprank.solvers.working_rows import WorkingRows
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
+_TINY = 1e-300
+_LEAST = 1e-100
+
+
+@dataclass
+class State:
+    """An iterate: (w, t, ν), S, and for each row the multiplier, its slack, the room above it and that slack."""
+
+    extended: Floats
+    S: float
+    y: Floats
+    p: Floats
+    room: Floats
+    r: Floats
+
+    def moved(self, step: float, direction: State) -> State:
+        """The iterate after a step; rounding does not take a multiplier or slack to zero."""
+        return State(
+            self.extended + step * direction.extended,
+            self.S + step * direction.S,
+            np.maximum(self.y + step * direction.y, _LEAST),
+            np.maximum(self.p + step * direction.p, _LEAST),
+            np.maximum(self.room + step * direction.room, _LEAST),
+            np.maximum(self.r + step * direction.r, _LEAST),
+        )
+
+    def is_finite(self) -> bool:
+        """Whether no number has overflowed."""
+        columns = (self.extended, self.y, self.p, self.room, self.r)
+        return bool(np.isfinite(self.S) and all(np.isfinite(column.sum()) for column in columns))
+
+    def rows(self, kept: NDArray[np.bool_]) -> State:
+        """The iterate of the rows under a mask."""
+        return replace(self, y=self.y[kept], p=self.p[kept], room=self.room[kept], r=self.r[kept])
+
+
+@dataclass
+class Restricted:
+    """The problem on a working set.
+
+    `share` are the weights of the positives in it, `caps` those of the threshold rows in play (None for the plain
+    maximum), `g` and `k0` describe the rows above; `positives` and `threshold_rows` number the rows, in rising order,
+    among the positives and the threshold rows of the whole problem.
+    """
+
+    rows: WorkingRows
+    alpha: float
+    surrogate: Surrogate
+    share: Floats
+    caps: Floats | None
+    g: Floats
+    k0: float
+    positives: NDArray[np.intp]
+    threshold_rows: NDArray[np.intp]
+    refine: bool = False
+
+    def __post_init__(self) -> None:
+        m, n = self.rows.n_positive, self.rows.n
+        self.m, self.n = m, n
+        self.g_extended = np.concatenate([self.g, [-1.0, self.k0]])
+        self.has_barrier = not isinstance(self.surrogate, PiecewiseQuadratic)
+        bounded = np.isfinite(self.surrogate.max_slope) and not self.has_barrier
+        # rows whose multiplier is kept positive, and rows with an upper bound `fixed` + `per_S` · S
+        self.lower = slice(m if self.has_barrier else 0, n)
+        self.upper = slice(0 if bounded else m, n if self.caps is not None else m)
+        self.fixed, self.per_S = np.zeros(n), np.zeros(n)
+        if bounded:
+            self.fixed[:m] = self.share * self.surrogate.max_slope
+        if self.caps is not None:
+            self.per_S[m:] = self.caps
+        self.n_products = (self.lower.stop - self.lower.start) + max(0, self.upper.stop - self.upper.start)
+
+    def threshold(self, scores: Floats, w: Floats) -> float:
+        """The threshold of the restricted problem, from the scores of its threshold rows."""
+        if self.caps is None:
+            return float(scores.max())
+        return float(self.g @ w + self.k0 * top_mean(scores, self.caps / self.k0)[0])
+
+    def bounds(self, state: State, products: Floats, squared_norm: float) -> tuple[float, float]:
+        """Primal and dual value; `products` is B w and `squared_norm` is ‖Bᵀy − S g‖²."""
+        w, u = state.extended[:-2], state.y[: self.m]
+        t = self.threshold(-products[self.m :], w)
+        loss = self.share @ self.surrogate.value(t - products[: self.m])
+        primal = 0.5 * self.alpha * float(w @ w) + float(loss)
+        if self.has_barrier:
+            conjugate = self.share @ self.surrogate.conjugate(u / self.share)
+            return primal, float(-squared_norm / (2 * self.alpha) - conjugate)
+        return primal, dual_value(self.surrogate, self.share, u, squared_norm, self.alpha)[0]
+
+    def lower_bound(self, state: State) -> float:
+        """D at an exactly feasible point near the iterate: a bound for the whole problem too."""
+        u, b = state.y[: self.m], state.y[self.m :]
+        p = b * (self.k0 / b.sum())
+        if self.caps is not None:
+            p = np.minimum(p, self.caps)
+            spare = self.caps - p
+            p += spare * ((self.k0 - p.sum()) / max(float(spare.sum()), _TINY))
+        S = float(u.sum())
+        v = np.asarray(self.rows.BT @ np.concatenate([u, S * p])) - S * self.g
+        return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
+
+    def mean_product(self, state: State) -> float:
+        """The barrier parameter μ of an iterate: the mean of its complementarity products."""
+        low, up = self.lower, self.upper
+        total = float(state.y[low] @ state.p[low]) + float(state.room[up] @ state.r[up])
+        return total / float(self.n_products)
+
+    def centred(self, w: Floats, mu: float) -> State:
+        """An iterate at w with all complementarity products equal to μ."""
+        products = np.asarray(self.rows.B @ w)
+        scores = -products[self.m :]
+        t = self.threshold(scores, w)
+        for _ in range(3):
+            positives = _centre_positives(self.surrogate, self.share, t - products[: self.m], mu)
+            S = float(positives[0].sum())
+            nu, rows = _centre_threshold(scores, self.caps, self.k0, S, mu)
+            t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
+        columns = [np.concatenate(pair) for pair in zip(positives, rows, strict=True)]
+        return State(np.concatenate([w, [t, nu]]), S, *columns)
+
+    def shrunk(self, state: State) -> tuple[Restricted, State] | None:
+        """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
+        m, S = self.m, state.S
+        u, b = state.y[:m], state.y[m:]
+        kept = np.full(self.n, True)
+        if not self.has_barrier:
+            kept[:m] = u > 1e-3 * u.mean()
+        kept[m:] = b > 1e-3 * self.k0 * S / (self.n - m)
+        g, k0, caps = self.g, self.k0, None
+        if self.caps is not None:
+            full = state.room[m:] < 1e-3 * self.caps * S
+            kept[m:] &= ~full
+            at_cap = np.zeros(self.n)
+            at_cap[m:][full] = self.caps[full]
+            g, k0, caps = g - self.rows.BT @ at_cap, k0 - float(self.caps[full].sum()), self.caps[kept[m:]]
+            if k0 <= 0 or caps.sum() <= 1.05 * k0:
+                return None
+        if kept.sum() > 0.6 * self.n or kept[m:].sum() < 5 or not kept[:m].any():
+            return None
+        smaller = Restricted(
+            self.rows.subset(kept), self.alpha, self.surrogate, self.share[kept[:m]], caps, g, k0,
+            self.positives[kept[:m]], self.threshold_rows[kept[m:]], self.refine,
+        )  # fmt: skip
+        return smaller, state.rows(kept)
+
+    def factorised(self, weights: Floats, h: Floats) -> Solve:
+        """A function (dual residual, row residual, threshold residual) -> (dŵ, dS, dy, B̂ dŵ)."""
+        if self.rows.in_row_space:
+            return self._factorised_in_row_space(weights, h)
+        rows, alpha, per_S = self.rows, self.alpha, self.per_S
+        factor = rows.feature_system(weights, alpha)
+        column = self.g_extended - rows.apply_transposed(weights * h)
+        solved = factor.solve(column)
+        pivot = float((weights * h) @ h - per_S @ h - column @ solved)
+
+        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
+            right = rows.apply_transposed(weights * primal) - dual
+            z = factor.solve(right)
+            if self.refine:
+                image = rows.apply_transposed(weights * rows.apply(z))
+                image[:-2] += alpha * z[:-2]
+                z += factor.solve(right - image)
+            dS = (threshold - float(h @ (weights * primal)) - float(column @ z)) / pivot
+            step = z - solved * dS
+            image = rows.apply(step)
+            return step, dS, weights * (h * dS + primal - image), image
+
+        return solve
+
+    def _factorised_in_row_space(self, weights: Floats, h: Floats) -> Solve:
+        rows, alpha, m, g = self.rows, self.alpha, self.m, self.g
+        inverse = rows.row_system(weights, alpha, 1e-3)
+        borders = np.zeros((self.n, 3))
+        borders[:m, 0], borders[m:, 1] = -1.0, 1.0
+        borders[:, 2] = -(h + np.asarray(rows.B @ g) / alpha)
+        solved = np.zeros_like(borders)
+        used = 2 if self.caps is None else 3
+        solved[:, :used] = inverse(borders[:, :used])
+        Q = borders.T @ solved
+        Q[2, 2] -= float(self.per_S @ h) + float(g @ g) / alpha
+        Q[2, :2] += self.g_extended[-2:]
+        Q[:2, 2] += self.g_extended[-2:]
+
+        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
+            z = inverse((primal + np.asarray(rows.B @ dual[:-2]) / alpha)[:, None])[:, 0]
+            right = borders.T @ z
+            right[:2] -= dual[-2:]
+            right[2] += threshold + float(g @ dual[:-2]) / alpha
+            q = np.linalg.lstsq(Q, right, rcond=None)[0]
+            dy, dS = z - solved @ q, float(q[2])
+            dw = (np.asarray(rows.BT @ dy) - g * dS - dual[:-2]) / alpha
+            step = np.concatenate([dw, q[:2]])
+            return step, dS, dy, rows.apply(step)
+
+        return solve
+
+
+@dataclass
+class Outcome:
+    """What a run of the interior-point method leaves: the problem may have shrunk on the way.
+
+    `rows_visited` counts each time that a row of the working set was read.
+    """
+
+    problem: Restricted
+    state: State
+    mu: float
+    iterations: int
+    rows_visited: int
+    solved: bool
+
+
+def interior_point(problem: Restricted, state: State, tol: float, *, max_iter: int, shrink: bool) -> Outcome:
+    """Solve a restricted problem from an iterate to a relative gap of `tol`, or until no step can be made.
+
+    Near the boundary of a badly scaled problem a direction may overflow; such a step is not taken.
+    """
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return _iterate(problem, state, tol, max_iter, shrink)
+
+
+def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrink: bool) -> Outcome:
+    images: Floats | None = None
+    short_steps, last_step, visited, solved = 0, 1.0, 0, False
+    iteration = 0
+    while True:
+        if images is None or iteration % 8 == 0:  # the updated products drift by rounding
+            images = problem.rows.apply(state.extended)
+        dual = state.S * problem.g_extended - problem.rows.apply_transposed(state.y)
+        squared_norm = float(dual[:-2] @ dual[:-2])
+        dual[:-2] += problem.alpha * state.extended[:-2]
+        products = images.copy()
+        products[: problem.m] += state.extended[-2]
+        products[problem.m :] -= state.extended[-1]
+        primal_value, dual_bound = problem.bounds(state, products, squared_norm)
+        mu = problem.mean_product(state)
+        balanced = abs(dual[-2]) + abs(dual[-1]) <= 1e-6 * state.S
+        solved = relative_gap(primal_value, dual_bound) <= tol and balanced
+        if solved or short_steps >= 4 or iteration >= max_iter:
+            break
+        direction, image = _mehrotra_direction(problem, state, images, dual, mu, last_step)
+        step = _longest_step(problem, state, direction)
+        step *= max(0.99, 1 - mu) if step < 1 else 1.0
+        following = state.moved(step, direction)
+        if not following.is_finite():
+            break
+        state, images, last_step = following, images + step * image, step
+        short_steps = short_steps + 1 if step < 1e-3 else 0
+        visited += 4 * problem.n + problem.rows.visited()
+        iteration += 1
+        smaller = problem.shrunk(state) if shrink and step > 0.3 and iteration > 4 else None
+        if smaller is not None:
+            problem, state = smaller
+            images = None
+    return Outcome(problem, state, mu, iteration, visited, solved)
+
+
+def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> State:
+    """The iterate of one working set on another; rows that were not in the old one enter with products μ."""
+    m, S = new.m, state.S
+    gaps = -new.rows.apply(state.extended)
+    positives = _centre_positives(new.surrogate, new.share, gaps[:m], mu)
+    if new.caps is None:
+        p = np.maximum(np.abs(gaps[m:]), mu / S)
+        rows = (mu / p, p, np.ones_like(p), np.zeros_like(p))
+    else:
+        p, r = split(gaps[m:], mu / (new.caps * S))
+        rows = (mu / p, p, mu / r, r)
+    columns = []
+    for known, of_positives, of_rows in zip((state.y, state.p, state.room, state.r), positives, rows, strict=True):
+        column = np.concatenate([of_positives, of_rows])
+        _copy_known(old.positives, known[: old.m], new.positives, column[:m])
+        _copy_known(old.threshold_rows, known[old.m :], new.threshold_rows, column[m:])
+        columns.append(column)
+    carried = State(state.extended.copy(), S, *columns)
+    low, up = new.lower, new.upper
+    carried.p[low] = np.maximum(carried.p[low], 0.1 * mu / carried.y[low])
+    carried.r[up] = np.maximum(carried.r[up], 0.1 * mu / carried.room[up])
+    return carried
+
+
+def _copy_known(old: NDArray[np.intp], values: Floats, new: NDArray[np.intp], target: Floats) -> None:
+    """Set target to the old values where a row (both lists are sorted) was known before."""
+    place = np.minimum(np.searchsorted(old, new), len(old) - 1)
+    known = old[place] == new
+    target[known] = values[place[known]]
+
+
+def _mehrotra_direction(
+    problem: Restricted, state: State, images: Floats, dual: Floats, mu: float, last_step: float
+) -> tuple[State, Floats]:
+    """Predictor and corrector with one factor; returns the direction and B̂ times its (w, t, ν)."""
+    m, low, up = problem.m, problem.lower, problem.upper
+    y, p, room, r = state.y, state.p, state.room, state.r
+    slope, curvature = np.zeros(problem.n), np.zeros(problem.n)
+    slope[:m] = problem.surrogate.conjugate_derivative(y[:m] / problem.share)
+    curvature[:m] = problem.surrogate.conjugate_curvature(y[:m] / problem.share) / problem.share
+    primal = -images - (slope + r - p)
+    ratio = r / room
+    weights, h = 1.0 / (p / y + ratio + curvature), problem.per_S * ratio
+    threshold = -float(problem.g_extended @ state.extended) - float(problem.per_S @ r)
+    bound = (problem.fixed + problem.per_S * state.S - y - room)[up]
+    solve = problem.factorised(weights, h)
+
+    def direction(on_lower: Floats, on_upper: Floats) -> tuple[State, Floats]:
+        row_residual, correction = primal.copy(), (on_upper - r[up] * bound) / room[up]
+        row_residual[low] += on_lower / y[low]
+        row_residual[up] -= correction
+        step, dS, dy, image = solve(dual, row_residual, threshold - float(problem.per_S[up] @ correction))
+        dp, droom, dr = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
+        dp[low] = (on_lower - p[low] * dy[low]) / y[low]
+        droom[up] = problem.per_S[up] * dS - dy[up] + bound
+        dr[up] = (on_upper - r[up] * droom[up]) / room[up]
+        return State(step, dS, dy, dp, droom, dr), image
+
+    affine, _ = direction(-y[low] * p[low], -room[up] * r[up])
+    reached = state.moved(_longest_step(problem, state, affine), affine)
+    centring = min(1.0, (problem.mean_product(reached) / mu) ** 3)
+    target = mu * (max(centring, 0.5) if last_step < 0.1 else centring)
+    return direction(
+        target - y[low] * p[low] - affine.y[low] * affine.p[low],
+        target - room[up] * r[up] - affine.room[up] * affine.r[up],
+    )
+
+
+def _longest_step(problem: Restricted, state: State, direction: State) -> float:
+    """The largest step up to 1 that keeps multipliers and slacks non-negative."""
+    low, up, m = problem.lower, problem.upper, problem.m
+    pairs = [
+        (state.y, direction.y),
+        (state.p[low], direction.p[low]),
+        (state.room[up], direction.room[up]),
+        (state.r[up], direction.r[up]),
+    ]
+    if problem.has_barrier and np.isfinite(problem.surrogate.max_slope):
+        pairs.append((problem.surrogate.max_slope * problem.share - state.y[:m], -direction.y[:m]))
+    step = 1.0
+    for value, change in pairs:
+        falling = change < 0
+        step = min(step, float(np.min(-value[falling] / change[falling], initial=1.0)))
+    return step
+
+
+def _centre_positives(
+    surrogate: Surrogate, share: Floats, z: Floats, mu: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """(u, p, room, r) with u p = μ, room · r = μ and z = (ℓ*)'(u / share) + r − p."""
+    ones, zeros = np.ones_like(z), np.zeros_like(z)
+    if not isinstance(surrogate, PiecewiseQuadratic):
+        inside = np.clip(surrogate.derivative(z), 1e-12, min(surrogate.max_slope, 1e300) * (1 - 1e-12))
+        return share * inside, zeros, ones, zeros
+    x = z + surrogate.shift
+    if not np.isfinite(surrogate.max_slope):
+        width = surrogate.width / share
+        root = np.sqrt(x * x + 4 * width * mu)
+        p = np.where(x > 0, 2 * width * mu / np.maximum(root + x, _TINY), 0.5 * (root - x))
+        return mu / p, p, ones, zeros
+    top = share * surrogate.max_slope
+    u = mu / split(x, mu / top)[0]
+    if surrogate.width > 0:
+        low, high = zeros, top.copy()
+        for _ in range(40):
+            above = mu / (top - u) - mu / u + surrogate.width * u / share > x
+            high, low = np.where(above, u, high), np.where(above, low, u)
+            u = 0.5 * (low + high)
+    return u, mu / u, top - u, mu / (top - u)
+
+
+def _centre_threshold(
+    scores: Floats, caps: Floats | None, k0: float, S: float, mu: float
+) -> tuple[float, tuple[Floats, Floats, Floats, Floats]]:
+    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb = k₀ S, by Newton's method or bisection."""
+    n = len(scores)
+    if caps is None:
+        nu = float(scores.max()) + mu / S
+        for _ in range(60):
+            b = mu / (nu - scores)
+            excess = float(b.sum()) - S
+            if abs(excess) <= 1e-10 * S:
+                break
+            nu += excess * mu / float(b @ b)
+        return nu, (mu / (nu - scores), nu - scores, np.ones(n), np.zeros(n))
+    width = mu / (caps * S)
+
+    def excess_at(level: float) -> float:
+        return float((mu / split(scores - level, width)[0]).sum()) - k0 * S
+
+    low, high = float(scores.min()) - 1.0, float(scores.max()) + 1.0
+    while excess_at(low) < 0:
+        low -= 2 * (high - low)
+    while excess_at(high) > 0:
+        high += 2 * (high - low)
+    for _ in range(60):
+        nu = 0.5 * (low + high)
+        low, high = (nu, high) if excess_at(nu) > 0 else (low, nu)
+        if high - low < 1e-13 * (abs(low) + abs(high)):
+            break
+    p, r = split(scores - nu, width)
+    return nu, (mu / p, p, mu / r, r)
+
+
+def split(x: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """The positive (p, r) with r − p = x and 1/p + 1/r = 1/width, without cancellation."""
+    root = np.sqrt(x * x + 4 * width * width)
+    small = 4 * width * width / (root + np.abs(x))
+    return width + 0.5 * np.where(x > 0, small, root - x), width + 0.5 * np.where(x > 0, root + x, small)

@@ -1,0 +1,155 @@
+"""The signed rows of a working set, and the linear algebra of the interior-point method on them.
+
+B holds the positives with sign +1 and the threshold rows with sign −1. The extended variable is (w, t, ν): a positive's
+row is (x, −1, 0), a threshold row's is (−x, 0, 1). Systems are solved where they are smallest: in feature space by a
+(d + 2) Cholesky factor, in row space by the Gram matrix, or without any matrix by conjugate gradients when rows are
+sparse and many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from toprank.solvers.matrix import Cholesky, sandwich
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Feature space is used up to this number of features.
+MOST_FEATURES = 3000
+# Sparse rows in row space: up to this number of rows their Gram matrix is formed at once.
+FEW_ROWS = 500
+
+
+class WorkingRows:
+    """Rows of a working set: `n_positive` positives first, then threshold rows with their sign turned."""
+
+    def __init__(self, signed: Any, n_positive: int) -> None:
+        self.B = signed
+        self.BT = signed.T.tocsr() if issparse(signed) else signed.T
+        self.n_positive = n_positive
+        self.n, self.d = signed.shape
+        self.in_row_space = self.n < 0.8 * self.d or self.d > MOST_FEATURES
+        self.gram: Floats | None = None
+        self.cg_iterations = 0
+        self._visited = 0
+        if self.in_row_space and (self.n <= FEW_ROWS or not issparse(signed)):
+            self._form_gram()
+
+    @classmethod
+    def of(cls, X: Any, positives: NDArray[np.intp], threshold_rows: NDArray[np.intp]) -> WorkingRows:
+        """Copy rows of the data, in float64."""
+        rows = X[np.concatenate([positives, threshold_rows])]
+        m = len(positives)
+        if issparse(rows):
+            signed = rows.astype(np.float64).tocsr()
+            signed.data[signed.indptr[m] :] *= -1.0
+        else:
+            signed = rows.astype(np.float64)
+            signed[m:] *= -1.0
+        return cls(signed, m)
+
+    def subset(self, kept: Mask) -> WorkingRows:
+        """The rows under a mask."""
+        return WorkingRows(self.B[np.flatnonzero(kept)], int(kept[: self.n_positive].sum()))
+
+    def apply(self, extended: Floats) -> Floats:
+        """Product of the extended rows with (w, t, ν)."""
+        product = np.asarray(self.B @ extended[:-2])
+        product[: self.n_positive] -= extended[-2]
+        product[self.n_positive :] += extended[-1]
+        return product
+
+    def apply_transposed(self, y: Floats) -> Floats:
+        """Product of the transposed extended rows with y."""
+        m = self.n_positive
+        return np.concatenate([self.BT @ y, [-y[:m].sum(), y[m:].sum()]])
+
+    def feature_system(self, weights: Floats, alpha: float) -> Cholesky:
+        """Factor of α I (on w) + Σ weight · (extended row)(extended row)ᵀ."""
+        d, m = self.d, self.n_positive
+        H = np.zeros((d + 2, d + 2))
+        H[:d, :d] = sandwich(self.B, weights)
+        H[np.arange(d), np.arange(d)] += alpha
+        on_positives = np.zeros(self.n)
+        on_positives[:m] = weights[:m]
+        H[:, d] = -self.apply_transposed(on_positives)
+        H[:, d + 1] = self.apply_transposed(weights - on_positives)
+        H[d, :], H[d + 1, :] = H[:, d], H[:, d + 1]
+        return Cholesky(H)
+
+    def row_system(self, weights: Floats, alpha: float, tolerance: float) -> Callable[[Floats], Floats]:
+        """A function that solves (diag(1 / weights) + B Bᵀ / α) Z = R for several columns."""
+        if self.gram is None and self._gram_pays():
+            self._form_gram()
+        if self.gram is None:
+            return self._row_system_by_cg(weights, alpha, tolerance)
+        root = np.sqrt(weights)
+        system = self.gram * (root / alpha)[:, None]
+        system *= root
+        system[np.arange(self.n), np.arange(self.n)] += 1.0
+        factor = Cholesky(system)
+        return lambda R: root[:, None] * factor.solve(root[:, None] * R)
+
+    def _row_system_by_cg(self, weights: Floats, alpha: float, tolerance: float) -> Callable[[Floats], Floats]:
+        inverse = 1.0 / np.maximum(weights, 1e-200)
+        squares = np.asarray(self.B.multiply(self.B).sum(axis=1)).ravel()
+        scale = 1.0 / np.sqrt(inverse + squares / alpha)  # the scaled system has a unit diagonal
+        inverse *= scale**2
+
+        def product(V: Floats) -> Floats:
+            return np.asarray(
+                inverse[:, None] * V + scale[:, None] * (self.B @ (self.BT @ ((scale / alpha)[:, None] * V)))
+            )
+
+        def solve(R: Floats) -> Floats:
+            Z, iterations = conjugate_gradients(product, scale[:, None] * R, tolerance)
+            self.cg_iterations += iterations
+            self._visited += 2 * iterations * self.n
+            return np.asarray(scale[:, None] * Z)
+
+        return solve
+
+    def visited(self) -> int:
+        """Rows read by conjugate gradients since the last question."""
+        count, self._visited = self._visited, 0
+        return count
+
+    def _gram_pays(self) -> bool:
+        """Whether a factorisation is cheaper than the conjugate gradients since the last question (rough rates)."""
+        spent = self.cg_iterations * (4e-9 * self.B.nnz + 6e-8 * self.n + 1.5e-8 * self.d)
+        self.cg_iterations = 0
+        return bool(self.n < 8000 and self.n**3 / 7.5e10 + 1e-8 * self.n**2 < spent)
+
+    def _form_gram(self) -> None:
+        gram = self.B @ self.BT
+        self.gram = gram.toarray() if issparse(gram) else gram
+
+
+def conjugate_gradients(
+    product: Callable[[Floats], Floats], R: Floats, tolerance: float, max_iter: int = 300
+) -> tuple[Floats, int]:
+    """Solve a positive definite system for several columns at once; returns the solution and the iterations."""
+    tiny = np.finfo(float).tiny
+    Z, residual = np.zeros_like(R), R.copy()
+    direction, squared = residual.copy(), np.einsum("ij,ij->j", R, R)
+    stop = tolerance**2 * squared
+    iteration = 0
+    while iteration < max_iter:
+        iteration += 1
+        image = product(direction)
+        step = squared / np.maximum(np.einsum("ij,ij->j", direction, image), tiny)
+        Z += direction * step
+        residual -= image * step
+        following = np.einsum("ij,ij->j", residual, residual)
+        if np.all(following <= stop):
+            break
+        direction *= following / np.maximum(squared, tiny)
+        direction += residual
+        squared = following
+    return Z, iteration

@@ -1,0 +1,99 @@
+"""Newton's method for the surrogate quantile against cvxpy, and its certificate."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from exact import optimum
+from toprank.formulations.certificates import lower_bound_at
+from toprank.formulations.formulation import Formulation
+from toprank.formulations.surrogates import SURROGATES
+from toprank.formulations.thresholds import SurrogateQuantile
+from toprank.solvers import smooth_newton
+from toprank.solvers.problem import Problem
+from toprank.solvers.smooth_newton import solve_smooth_newton
+
+
+def make_problem(rng, name, *, alpha=0.1, tau=0.1, beta=1.0, over="negatives", n=60, d=4, wrap=np.asarray):
+    positive = np.arange(n) % 3 == 0
+    X = rng.standard_normal((n, d)) + 0.7 * positive[:, None]
+    surrogate = SURROGATES[name]
+    formulation = Formulation(surrogate, SurrogateQuantile(tau, beta, surrogate), over)
+    return Problem(wrap(X), positive, rng.uniform(0.5, 2, n), formulation, alpha)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+@pytest.mark.parametrize("over", ["negatives", "all"])
+@pytest.mark.parametrize(("alpha", "tau", "beta"), [(1.0, 0.1, 0.3), (1e-2, 0.02, 1.0), (1e-3, 0.3, 3.0)])
+def test_agrees_with_cvxpy(name, over, alpha, tau, beta):
+    problem = make_problem(np.random.default_rng(3), name, alpha=alpha, tau=tau, beta=beta, over=over)
+    solution = solve_smooth_newton(problem, tol=1e-7)
+    exact = optimum(problem.X, problem.positive, problem.weights, alpha, name, tau=tau, beta=beta, over=over)
+    assert solution.converged
+    assert solution.primal == pytest.approx(exact, rel=1e-6)
+    assert solution.dual <= exact * (1 + 1e-6)
+    assert solution.primal == pytest.approx(problem.primal(solution.coef, problem.scores(solution.coef)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_lower_bound_holds_everywhere(name, rng):
+    problem = make_problem(rng, name)
+    best = solve_smooth_newton(problem, tol=1e-7).primal
+    for scale in (0.0, 0.01, 1.0, 100.0):
+        w = scale * rng.standard_normal(4)
+        scores = problem.scores(w)
+        assert lower_bound_at(problem, scores) <= best * (1 + 1e-7)
+        assert problem.primal(w, scores) >= best * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, csr_array])
+@pytest.mark.parametrize(("explicit", "d"), [(2000, 4), (2000, 300), (10, 300)])
+def test_the_three_ways_to_solve_the_newton_system_agree(wrap, explicit, d, monkeypatch):
+    """Features, active rows, conjugate gradients: chosen by size, here forced by the limit of explicit systems."""
+    problem = make_problem(np.random.default_rng(0), "logistic", d=d, wrap=wrap)
+    monkeypatch.setattr(smooth_newton, "EXPLICIT", explicit)
+    solution = solve_smooth_newton(problem, tol=1e-9)
+    exact = optimum(
+        problem.X if wrap is np.asarray else problem.X.toarray(),
+        problem.positive,
+        problem.weights,
+        problem.alpha,
+        "logistic",
+        tau=0.1,
+        beta=1.0,
+    )
+    assert solution.converged
+    assert solution.primal == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["quadratic", "hinge"])
+@pytest.mark.parametrize("alpha", [1e-8, 1e4])
+def test_extreme_penalties_scales_and_singular_data(name, alpha, rng):
+    problem = make_problem(rng, name, alpha=alpha)
+    X = problem.X * [1e-4, 1.0, 1e4, 0.0]  # badly scaled, with a constant column
+    X = np.hstack([X, X[:, :2], np.full((len(X), 1), 7.0)])  # duplicate and constant columns
+    X = np.vstack([X, X[:30]])  # duplicate rows
+    positive, weights = np.append(problem.positive, problem.positive[:30]), np.append(problem.weights, np.ones(30))
+    problem = Problem(X, positive, weights, problem.formulation, alpha)
+    solution = solve_smooth_newton(problem, tol=1e-4)
+    assert solution.converged
+    assert np.isfinite(solution.coef).all()
+
+
+def test_history_and_warm_start(rng):
+    problem = make_problem(rng, "quadratic")
+    solution = solve_smooth_newton(problem, tol=1e-8)
+    history = solution.history
+    assert {len(values) for values in history.values()} == {solution.n_iter + 1}
+    assert np.all(np.diff(history["primal"]) <= 0)
+    assert np.all(np.diff(history["dual"]) >= 0)
+    assert np.all(np.diff(history["passes"]) >= 0)
+    assert history["gap"][-1] == solution.gap <= 1e-8
+    again = solve_smooth_newton(problem, tol=1e-8, start=solution)
+    assert again.n_iter <= 1
+
+
+def test_limit_of_iterations(rng):
+    solution = solve_smooth_newton(make_problem(rng, "quadratic"), tol=1e-12, max_iter=1)
+    assert not solution.converged
+    assert solution.n_iter == 1
