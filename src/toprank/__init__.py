@@ -10,19 +10,43 @@ The package loads its parts on first use, so ``import toprank`` is cheap:
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from toprank import datasets, metrics
+    from toprank.estimators.path import path
+    from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+    from toprank.exceptions import DegenerateSolutionWarning
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["datasets", "metrics"]
+__all__ = [
+    "DegenerateSolutionWarning",
+    "Grill",
+    "GrillNP",
+    "PatMat",
+    "PatMatNP",
+    "TauFPL",
+    "TopMeanK",
+    "TopPush",
+    "TopPushK",
+    "datasets",
+    "metrics",
+    "path",
+]
+
+_HOME = {
+    "DegenerateSolutionWarning": "exceptions",
+    "path": "estimators.path",
+    **dict.fromkeys(
+        ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
+    ),
+}
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"toprank.{_HOME[name]}"), name)
     if name in __all__:
         return importlib.import_module(f"toprank.{name}")
     raise AttributeError(f"module 'toprank' has no attribute {name!r}")

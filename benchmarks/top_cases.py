@@ -1,0 +1,32 @@
+"""The data of the races: six sets, scaled and raw, as X and a boolean y."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from toprank.datasets import binarize, load, load_task
+
+LARGE = ("spambase", "ionosphere", "w8a", "nslkdd", "fashion-mnist", "20newsgroups")
+SMALL = ("ionosphere", "heart", "german", "australian", "diabetes", "ecoli", "yeast", "oil_spill")
+
+
+def load_case(name):
+    """A task as CSR or dense float64; of fashion-mnist the official training part, 0 against the rest."""
+    if name == "fashion-mnist":
+        data = load(name)
+        return data.X[: data.n_train].astype(np.float64), binarize(data.y[: data.n_train], positive=0) == 1
+    data = load_task(name)
+    X = data.X.tocsr() if issparse(data.X) else data.X
+    return X.astype(np.float64), data.y == 1
+
+
+def scaled(X):
+    """Standardised where dense, divided by the largest absolute value of each column where sparse."""
+    return MaxAbsScaler().fit_transform(X) if issparse(X) else StandardScaler().fit_transform(X)
+
+
+def variants(name):
+    """(label, X, y): scaled and raw."""
+    X, y = load_case(name)
+    yield f"{name} scaled", scaled(X), y
+    yield f"{name} raw", X, y

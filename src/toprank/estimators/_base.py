@@ -1,0 +1,324 @@
+"""What the eight estimators of the top family share: parameters, validation, wiring, attributes."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from toprank.estimators._documentation import document
+from toprank.exceptions import DegenerateSolutionWarning
+from toprank.formulations.formulation import Formulation, Over
+from toprank.formulations.surrogates import get_surrogate
+from toprank.formulations.thresholds import Quantile, SurrogateQuantile
+from toprank.solvers.matrix import blas_threads
+from toprank.solvers.problem import Problem, Solution
+
+
+class TopClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
+
+    remedies: ClassVar[str] = ""
+    """What helps when w = 0 is optimal; empty for formulations that cannot collapse."""
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = document(inspect.getdoc(cls) or "")
+
+    @abstractmethod
+    def _formulation(self) -> Formulation:
+        """The formulation that the parameters describe."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to learn from; standardise them first. float32 stays float32.
+        y : array-like of shape (n_samples,)
+            Two classes; the second in sorted order is the positive one.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 equals a repeated row, a weight of 0 a removed one.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        positive = self._encode(y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = weights > 0
+        if not kept.all():
+            X, positive, weights = X[kept], positive[kept], weights[kept]
+        if positive.all() or not positive.any():
+            raise ValueError(
+                f"{type(self).__name__} needs rows of both classes with a positive weight; only one class is left: "
+                f"{self.classes_[int(positive.any())]!r}"
+            )
+        problem = Problem(X, positive, weights, self._formulation(), float(self.alpha))
+        start = self._solution if self.warm_start and hasattr(self, "_solution") else None
+        if start is not None and len(start.coef) != X.shape[1]:
+            raise ValueError(
+                f"warm_start=True, but the earlier fit had {len(start.coef)} features and X has {X.shape[1]}; use "
+                "warm_start=False or a new estimator"
+            )
+        with blas_threads(X):
+            solution = self._solve(problem, start)
+        self._set_attributes(problem, solution)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Score minus threshold: above zero means "in the top".
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger for more likely positives.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where the decision function is above zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(np.intp)])
+
+    def _check_parameters(self) -> None:
+        require_positive("alpha", self.alpha, "use a value such as 0.1")
+        require_positive("tol", self.tol, "use a value such as 1e-4")
+        get_surrogate(self.surrogate)
+        if self.max_iter is not None and not self.max_iter >= 1:
+            raise ValueError(f"max_iter must be at least 1 or None, got {self.max_iter!r}")
+        if self.solver not in self._solvers():
+            raise ValueError(
+                f"solver must be one of {', '.join(map(repr, self._solvers()))} for {type(self).__name__}, "
+                f"got {self.solver!r}"
+            )
+
+    def _solvers(self) -> tuple[str, ...]:
+        threshold = self._formulation().threshold
+        if isinstance(threshold, Quantile):
+            return ("auto", "sgd")
+        if isinstance(threshold, SurrogateQuantile):
+            return ("auto", "newton", "sgd")
+        return ("auto", "newton", "apg", "sgd")
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}, with {len(self.classes_)} classes; reduce it with "
+                "toprank.datasets.binarize(y, positive=...)."
+            )
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs two classes, but y has only one class: {self.classes_.tolist()}"
+            )
+        return np.asarray(codes == 1)
+
+    def _solve(self, problem: Problem, start: Solution | None) -> Solution:
+        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "start": start}
+        if self.max_iter is not None:
+            common["max_iter"] = self.max_iter
+        threshold = problem.formulation.threshold
+        if self.solver == "sgd":
+            from toprank.solvers.sgd import solve_sgd
+
+            return solve_sgd(problem, random_state=check_random_state(self.random_state), **common)
+        if self.solver == "apg":
+            from toprank.solvers.apg import solve_apg
+
+            return solve_apg(problem, **common)
+        if isinstance(threshold, Quantile):
+            from toprank.solvers.descent import solve_grill
+
+            return solve_grill(problem, random_state=check_random_state(self.random_state), **common)
+        if isinstance(threshold, SurrogateQuantile):
+            from toprank.solvers.smooth_newton import solve_smooth_newton
+
+            return solve_smooth_newton(problem, **common)
+        from toprank.solvers.newton import solve_newton
+
+        return solve_newton(problem, **common)
+
+    def _set_attributes(self, problem: Problem, solution: Solution) -> None:
+        self._solution = solution
+        dtype = problem.X.dtype
+        self.coef_ = solution.coef.astype(dtype)[None, :]
+        self.threshold_ = self._safe_threshold(problem)
+        self.intercept_ = np.array([-self.threshold_], dtype=dtype)
+        self.objective_ = solution.primal
+        self.dual_objective_ = solution.dual
+        self.dual_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
+        self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
+        if not solution.coef.any() and self.remedies:
+            warnings.warn(
+                f"w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
+                f"direction. One outlier or mislabelled row can cause this. The model ranks nothing; {self.remedies}",
+                DegenerateSolutionWarning,
+                stacklevel=3,
+            )
+        elif not solution.converged:
+            reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
+            warnings.warn(
+                f"{type(self).__name__} stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}; "
+                "increase max_iter or tol, or standardise the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _safe_threshold(self, problem: Problem) -> float:
+        """The threshold of the stored coefficients, a few rounding errors higher.
+
+        A row whose score is the threshold, as that of the highest negative in TopPush, is then never in the top.
+        """
+        scores = np.asarray(problem.X @ self.coef_[0])
+        t = problem.formulation.threshold.value(
+            scores[problem.threshold_rows].astype(np.float64), problem.threshold_weights
+        )
+        return t + 8 * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # predict selects the top of the list, as few rows as the threshold says; accuracy over all rows is not its aim
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TauClassifier(TopClassifier):
+    """Base of the estimators with a share τ."""
+
+    def __init__(
+        self,
+        tau: float = 0.05,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            surrogate=surrogate,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.tau = tau
+
+    def _check_parameters(self) -> None:
+        if not _is_between(self.tau, 0, 1):
+            raise ValueError(f"tau must be strictly between 0 and 1, got {self.tau!r}; use a share such as 0.05")
+        super()._check_parameters()
+
+
+class TauBetaClassifier(TauClassifier):
+    """Base of PatMat and PatMatNP, which have a scaling β besides."""
+
+    def __init__(
+        self,
+        tau: float = 0.05,
+        beta: float = 0.1,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            tau,
+            alpha=alpha,
+            surrogate=surrogate,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.beta = beta
+
+    def _check_parameters(self) -> None:
+        require_positive("beta", self.beta, "use a value such as 0.1")
+        super()._check_parameters()
+
+    def _surrogate_quantile(self, over: Over) -> Formulation:
+        surrogate = get_surrogate(self.surrogate)
+        return Formulation(surrogate, SurrogateQuantile(float(self.tau), float(self.beta), surrogate), over=over)
+
+
+def require_positive(name: str, value: Any, remedy: str) -> None:
+    """Check that a parameter is positive and finite."""
+    if not _is_between(value, 0, np.inf):
+        raise ValueError(f"{name} must be positive and finite, got {value!r}; {remedy}")
+
+
+def _is_between(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, Real) and low < float(value) < high
