@@ -21,7 +21,7 @@ from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile
-from toprank.solvers.matrix import blas_threads
+from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.problem import Problem, Solution
 
 
@@ -96,7 +96,7 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
                 f"warm_start=True, but the earlier fit had {len(start.coef)} features and X has {X.shape[1]}; use "
                 "warm_start=False or a new estimator"
             )
-        with blas_threads(X):
+        with one_blas_thread():
             solution = self._solve(problem, start)
         self._set_attributes(problem, solution)
         return self

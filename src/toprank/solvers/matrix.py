@@ -1,11 +1,15 @@
-"""The few operations that the second-order solvers need of a matrix, dense or CSR.
+"""The few operations that the solvers need of a matrix, dense or CSR.
 
-Dense products are BLAS calls; the sparse sandwich product is a compiled loop over the rows that take part.
+Dense products are BLAS calls on blocks of rows, several at a time; the sparse sandwich product is a compiled loop over
+the rows that take part.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,7 @@ from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
-# Rows of a dense block that is scaled at a time: a few megabytes, whatever the number of rows.
+# Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
 
 
@@ -34,15 +38,64 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
             mean = np.asarray(X.T @ weights, dtype=np.float64)
             H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
         return H
-    H = np.zeros((n_features, n_features))
-    step = max(256, _BLOCK_ENTRIES // n_features)
     everything = len(active) == len(weights)
-    for start in range(0, len(active), step):
-        block = slice(start, start + step) if everything else active[start : start + step]
-        root = np.sqrt(weights[block])[:, None]
-        Z = X[block] * root if centre is None else (X[block] - centre) * root
-        H += Z.T @ Z
-    return H
+
+    def product(block: slice) -> Floats:
+        rows = block if everything else active[block]
+        root = np.sqrt(weights[rows])[:, None]
+        Z = X[rows] * root if centre is None else (X[rows] - centre) * root
+        return np.asarray(Z.T @ Z, dtype=np.float64)
+
+    return _sum_over_blocks(product, len(active), n_features, np.zeros((n_features, n_features)))
+
+
+def matvec(X: Any, w: Floats) -> Floats:
+    """X w in float64; a large dense X is multiplied in blocks of rows, on all cores."""
+    narrow = w.astype(X.dtype)
+    if issparse(X):
+        return np.asarray(X @ narrow, dtype=np.float64)
+    blocks = _blocks(len(X), X.shape[1])
+    return np.concatenate(_in_parallel(lambda block: np.asarray(X[block] @ narrow, dtype=np.float64), blocks))
+
+
+def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
+    """Xᵀ r in float64, likewise."""
+    narrow = row_weights.astype(X.dtype)
+    if issparse(X):
+        return np.asarray(X.T @ narrow, dtype=np.float64)
+    return _sum_over_blocks(
+        lambda block: np.asarray(X[block].T @ narrow[block], dtype=np.float64),
+        len(X),
+        X.shape[1],
+        np.zeros(X.shape[1]),
+    )
+
+
+def _blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Blocks of rows whose size depends on the number of columns only: sums are the same for any number of cores."""
+    step = max(256, _BLOCK_ENTRIES // max(n_columns, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)] or [slice(0, 0)]
+
+
+def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns: int, total: Floats) -> Floats:
+    """Add up the products of the blocks, always in the same order."""
+    blocks = _blocks(n_rows, n_columns)
+    for start in range(0, len(blocks), 8):  # a few at a time, so that few products are in memory
+        for part in _in_parallel(product, blocks[start : start + 8]):
+            total += part
+    return total
+
+
+def _in_parallel(function: Callable[[slice], Floats], blocks: list[slice]) -> list[Floats]:
+    if len(blocks) == 1:
+        return [function(blocks[0])]
+    with ThreadPoolExecutor(n_cores()) as pool:
+        return list(pool.map(function, blocks))
+
+
+def n_cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 class Cholesky:
@@ -74,12 +127,13 @@ class Cholesky:
 _controller: Any = None
 
 
-def blas_threads(X: Any) -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread unless the products with X are large: more threads slow small ones down."""
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread.
+
+    More threads slow small products down, and the order of their sums would depend on their number; large products are
+    split into blocks here.
+    """
     global _controller  # looking the libraries up takes milliseconds, so it is done once
-    rows, columns = X.shape
-    if not issparse(X) and rows * float(columns) ** 2 > 1e10:
-        return nullcontext()
     if _controller is None:
         from threadpoolctl import ThreadpoolController
 

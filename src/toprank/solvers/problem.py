@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.formulation import Formulation
+from toprank.solvers.matrix import matvec, transpose_matvec
 
 Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
@@ -54,11 +55,11 @@ class Problem:
 
     def scores(self, w: Floats) -> Floats:
         """All scores, one pass over the data."""
-        return np.asarray(self.X @ w.astype(self.X.dtype), dtype=np.float64)
+        return matvec(self.X, w)
 
     def combine(self, row_weights: Floats) -> Floats:
         """The sum of the rows with given weights, Xᵀr: one pass over the data."""
-        return np.asarray(self.X.T @ row_weights.astype(self.X.dtype), dtype=np.float64)
+        return transpose_matvec(self.X, row_weights)
 
     def primal(self, w: Floats, scores: Floats) -> float:
         """The objective at w, whose scores are known."""

@@ -1,0 +1,68 @@
+"""Products on blocks and compiled loops against plain NumPy; the same bits for any number of cores."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from toprank.datasets import make_imbalanced
+from toprank.estimators.top import PatMatNP, TauFPL
+from toprank.solvers import matrix
+from toprank.solvers.matrix import Cholesky, matvec, sandwich, transpose_matvec
+
+
+def unsorted_with_duplicates(X):
+    """The same matrix in CSR with every entry stored in two parts, in falling order of the columns."""
+    columns = np.arange(X.shape[1])[::-1]
+    indices = np.tile(np.concatenate([columns, columns]), len(X))
+    data = np.hstack([0.25 * X[:, columns], 0.75 * X[:, columns]]).ravel()
+    return csr_array((data, indices, np.arange(0, len(indices) + 1, 2 * X.shape[1])), shape=X.shape)
+
+
+@pytest.fixture(params=[np.asarray, np.asfortranarray, csr_array, unsorted_with_duplicates])
+def stored_matrix(request):
+    return request.param
+
+
+@pytest.mark.parametrize("block", [40, 10**6])
+def test_products(stored_matrix, block, rng, monkeypatch):
+    monkeypatch.setattr(matrix, "_BLOCK_ENTRIES", block)
+    X = rng.standard_normal((1000, 4))
+    stored = stored_matrix(X)
+    weights = np.where(rng.random(1000) < 0.3, 0.0, rng.random(1000))
+    w, r, centre = rng.standard_normal(4), rng.standard_normal(1000), rng.standard_normal(4)
+    np.testing.assert_allclose(matvec(stored, w), X @ w, atol=1e-12)
+    np.testing.assert_allclose(transpose_matvec(stored, r), X.T @ r, atol=1e-10)
+    for active in (weights, weights + 0.1):
+        expected = (X.T * active) @ X
+        np.testing.assert_allclose(np.tril(sandwich(stored, active)), np.tril(expected), atol=1e-10)
+        centred = ((X - centre).T * active) @ (X - centre)
+        np.testing.assert_allclose(np.tril(sandwich(stored, active, centre)), np.tril(centred), atol=1e-9)
+
+
+def test_rows_of_weight_zero_only():
+    np.testing.assert_array_equal(sandwich(np.ones((5, 2)), np.zeros(5)), np.zeros((2, 2)))
+
+
+def test_number_of_cores_does_not_change_a_bit(monkeypatch):
+    X, y, _ = make_imbalanced(4000, 20, separation=3.0, random_state=0)
+    monkeypatch.setattr(matrix, "_BLOCK_ENTRIES", 2000)
+    coefs = []
+    for cores in (1, 2, 7):
+        monkeypatch.setattr(matrix, "n_cores", lambda cores=cores: cores)
+        coefs.append([model.fit(X, y).coef_ for model in (TauFPL(), PatMatNP())])
+    for other in coefs[1:]:
+        for one, two in zip(coefs[0], other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_cholesky_reads_the_lower_triangle_and_survives_singular_matrices(rng):
+    A = rng.standard_normal((6, 6))
+    H = A @ A.T * np.outer(10.0 ** np.arange(6), 10.0 ** np.arange(6))  # badly scaled
+    right = rng.standard_normal(6)
+    solution = Cholesky(np.tril(H)).solve(right)
+    np.testing.assert_allclose(H @ solution, right, rtol=1e-5, atol=1e-5)
+    several = rng.standard_normal((6, 3))
+    np.testing.assert_allclose(H @ Cholesky(H).solve(several), several, rtol=1e-5, atol=1e-5)
+    singular = np.ones((3, 3))
+    assert np.isfinite(Cholesky(singular).solve(np.ones(3))).all()
+    assert np.isfinite(Cholesky(np.zeros((2, 2))).solve(np.ones(2))).all()
