@@ -27,7 +27,7 @@ from toprank import (
     path,
 )
 from toprank.datasets import load_bundled, make_imbalanced, make_outlier, optimal_tpr
-from toprank.metrics import positives_at_top, tpr_at_fpr
+from toprank.metrics import positives_at_top, tpr_at_fpr, wmw_score
 
 CONVEX = [TopPush(), TopPushK(k=5), TauFPL(tau=0.1), TopMeanK(tau=0.5), PatMat(), PatMatNP()]
 ALL = [*CONVEX, Grill(random_state=0), GrillNP(random_state=0)]
@@ -243,6 +243,42 @@ def test_bad_data():
         TopPush().fit(X, np.arange(len(y)) % 3)
     with pytest.raises(ValueError, match="Negative values"):
         TopPush().fit(X, y, sample_weight=-y)
+
+
+@convex_only
+def test_a_large_offset_of_the_features_does_not_matter(model):
+    X, y = cancer()
+    plain, shifted = clone(model).fit(X, y), clone(model).fit(X + 1e8, y)
+    assert shifted.objective_ == pytest.approx(plain.objective_, rel=1e-3)
+    assert shifted.dual_gap_ <= 1e-4
+
+
+@every_estimator
+@pytest.mark.parametrize("scale", [1e100, 1e-100])
+def test_features_far_from_one_are_refused(model, scale):
+    X, y = cancer()
+    with pytest.raises(ValueError, match=r"largest absolute value of X is .*StandardScaler"):
+        clone(model).fit(scale * X, y)
+
+
+@convex_only
+@pytest.mark.parametrize("scale", [1e-4, 1e6])
+def test_other_scales_are_certified(model, scale):
+    X, y = cancer()
+    fitted = clone(model).fit(scale * X, y)
+    assert fitted.dual_gap_ <= 1e-4
+    assert wmw_score(y, fitted.decision_function(scale * X)) > 0.95
+
+
+@convex_only
+def test_a_huge_penalty_leaves_the_direction(model):
+    """The coefficients tend to zero with a growing penalty, but not their direction."""
+    X, y = cancer()
+    models = [clone(model).set_params(alpha=alpha).fit(X, y) for alpha in (1e2, 1e4, 1e6)]
+    for fitted in models:
+        assert fitted.dual_gap_ <= 1e-4
+        assert wmw_score(y, fitted.decision_function(X)) > 0.95
+    assert np.abs(models[2].coef_).max() < np.abs(models[0].coef_).max() / 1000
 
 
 @every_estimator

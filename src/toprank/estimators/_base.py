@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -89,7 +91,8 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs rows of both classes with a positive weight; only one class is left: "
                 f"{self.classes_[int(positive.any())]!r}"
             )
-        problem = Problem(X, positive, weights, self._formulation(), float(self.alpha))
+        _check_magnitude(X)
+        problem = Problem(_without_offset(X), positive, weights, self._formulation(), float(self.alpha))
         start = self._solution if self.warm_start and hasattr(self, "_solution") else None
         if start is not None and len(start.coef) != X.shape[1]:
             raise ValueError(
@@ -98,7 +101,7 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
             )
         with one_blas_thread():
             solution = self._solve(problem, start)
-        self._set_attributes(problem, solution)
+        self._set_attributes(replace(problem, X=X), solution)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -206,12 +209,7 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
         self.n_iter_ = solution.n_iter
         self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
         if not solution.coef.any() and self.remedies:
-            warnings.warn(
-                f"w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
-                f"direction. One outlier or mislabelled row can cause this. The model ranks nothing; {self.remedies}",
-                DegenerateSolutionWarning,
-                stacklevel=3,
-            )
+            warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
             reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
             warnings.warn(
@@ -220,6 +218,18 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _collapse_message(self, solution: Solution) -> str:
+        if solution.gap > 1e-6:
+            return (
+                f"w = 0 is within {solution.gap:.0e} of the optimum, and nothing better was found; the model ranks "
+                f"nothing: lower tol or alpha, scale the features, or {self.remedies}"
+            )
+        return (
+            "w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
+            f"direction. One outlier or mislabelled row can cause this. The model ranks nothing: {self.remedies}. "
+            "(Features much smaller than 1 look the same to the penalty; scale those first.)"
+        )
 
     def _safe_threshold(self, problem: Problem) -> float:
         """The threshold of the stored coefficients, a few rounding errors higher.
@@ -322,3 +332,28 @@ def require_positive(name: str, value: Any, remedy: str) -> None:
 
 def _is_between(value: Any, low: float, high: float) -> bool:
     return isinstance(value, Real) and low < float(value) < high
+
+
+def _check_magnitude(X: Any) -> None:
+    """Refuse features so large or small that the squares in a penalised objective lose all digits."""
+    values = X.data if issparse(X) else X
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    if largest > 1e15 or 0 < largest < 1e-15:
+        raise ValueError(
+            f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "
+            "the features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+
+
+def _without_offset(X: Any) -> Any:
+    """Dense X minus its column means, where a column hardly varies beside its mean, else X itself.
+
+    A threshold shifts with the scores, so the direction is the same; differences of scores keep their digits.
+    """
+    if issparse(X):
+        return X
+    sample = X[:: max(1, len(X) // 1000)]
+    mean, spread = sample.mean(axis=0, dtype=np.float64), sample.std(axis=0, dtype=np.float64)
+    if not np.any((np.abs(mean) > 1e3 * spread) & (spread > 0)):
+        return X
+    return X - mean.astype(X.dtype)

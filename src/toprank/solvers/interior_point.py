@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
 from toprank.formulations.thresholds import top_mean
+from toprank.solvers.centring import centre_positives, centre_threshold, split
 from toprank.solvers.problem import relative_gap
 from toprank.solvers.working_rows import WorkingRows
 
@@ -153,9 +154,9 @@ class Restricted:
         scores = -products[self.m :]
         t = self.threshold(scores, w)
         for _ in range(3):
-            positives = _centre_positives(self.surrogate, self.share, t - products[: self.m], mu)
+            positives = centre_positives(self.surrogate, self.share, t - products[: self.m], mu)
             S = float(positives[0].sum())
-            nu, rows = _centre_threshold(scores, self.caps, self.k0, S, mu)
+            nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
             t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
         columns = [np.concatenate(pair) for pair in zip(positives, rows, strict=True)]
         return State(np.concatenate([w, [t, nu]]), S, *columns)
@@ -301,7 +302,7 @@ def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> S
     """The iterate of one working set on another; rows that were not in the old one enter with products μ."""
     m, S = new.m, state.S
     gaps = -new.rows.apply(state.extended)
-    positives = _centre_positives(new.surrogate, new.share, gaps[:m], mu)
+    positives = centre_positives(new.surrogate, new.share, gaps[:m], mu)
     if new.caps is None:
         p = np.maximum(np.abs(gaps[m:]), mu / S)
         rows = (mu / p, p, np.ones_like(p), np.zeros_like(p))
@@ -381,68 +382,3 @@ def _longest_step(problem: Restricted, state: State, direction: State) -> float:
         falling = change < 0
         step = min(step, float(np.min(-value[falling] / change[falling], initial=1.0)))
     return step
-
-
-def _centre_positives(
-    surrogate: Surrogate, share: Floats, z: Floats, mu: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """(u, p, room, r) with u p = μ, room · r = μ and z = (ℓ*)'(u / share) + r − p."""
-    ones, zeros = np.ones_like(z), np.zeros_like(z)
-    if not isinstance(surrogate, PiecewiseQuadratic):
-        inside = np.clip(surrogate.derivative(z), 1e-12, min(surrogate.max_slope, 1e300) * (1 - 1e-12))
-        return share * inside, zeros, ones, zeros
-    x = z + surrogate.shift
-    if not np.isfinite(surrogate.max_slope):
-        width = surrogate.width / share
-        root = np.sqrt(x * x + 4 * width * mu)
-        p = np.where(x > 0, 2 * width * mu / np.maximum(root + x, _TINY), 0.5 * (root - x))
-        return mu / p, p, ones, zeros
-    top = share * surrogate.max_slope
-    u = mu / split(x, mu / top)[0]
-    if surrogate.width > 0:
-        low, high = zeros, top.copy()
-        for _ in range(40):
-            above = mu / (top - u) - mu / u + surrogate.width * u / share > x
-            high, low = np.where(above, u, high), np.where(above, low, u)
-            u = 0.5 * (low + high)
-    return u, mu / u, top - u, mu / (top - u)
-
-
-def _centre_threshold(
-    scores: Floats, caps: Floats | None, k0: float, S: float, mu: float
-) -> tuple[float, tuple[Floats, Floats, Floats, Floats]]:
-    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb = k₀ S, by Newton's method or bisection."""
-    n = len(scores)
-    if caps is None:
-        nu = float(scores.max()) + mu / S
-        for _ in range(60):
-            b = mu / (nu - scores)
-            excess = float(b.sum()) - S
-            if abs(excess) <= 1e-10 * S:
-                break
-            nu += excess * mu / float(b @ b)
-        return nu, (mu / (nu - scores), nu - scores, np.ones(n), np.zeros(n))
-    width = mu / (caps * S)
-
-    def excess_at(level: float) -> float:
-        return float((mu / split(scores - level, width)[0]).sum()) - k0 * S
-
-    low, high = float(scores.min()) - 1.0, float(scores.max()) + 1.0
-    while excess_at(low) < 0:
-        low -= 2 * (high - low)
-    while excess_at(high) > 0:
-        high += 2 * (high - low)
-    for _ in range(60):
-        nu = 0.5 * (low + high)
-        low, high = (nu, high) if excess_at(nu) > 0 else (low, nu)
-        if high - low < 1e-13 * (abs(low) + abs(high)):
-            break
-    p, r = split(scores - nu, width)
-    return nu, (mu / p, p, mu / r, r)
-
-
-def split(x: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """The positive (p, r) with r − p = x and 1/p + 1/r = 1/width, without cancellation."""
-    root = np.sqrt(x * x + 4 * width * width)
-    small = 4 * width * width / (root + np.abs(x))
-    return width + 0.5 * np.where(x > 0, small, root - x), width + 0.5 * np.where(x > 0, root + x, small)

@@ -29,6 +29,8 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
     """
     active = np.flatnonzero(weights)
     n_features = X.shape[1]
+    if issparse(X) and X.shape[0] * n_features <= _BLOCK_ENTRIES:
+        X = X.toarray()  # small enough for BLAS, and for doing without the compiled loop
     if issparse(X):
         H = np.zeros((n_features, n_features))
         from toprank.solvers._kernels import csr_sandwich  # imports numba, which dense data do not need

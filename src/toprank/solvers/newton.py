@@ -6,7 +6,8 @@
 3. Interior-point method on the working set, as exactly as the current gap is worth.
 4. Its dual point, with zeros for the rows left out, is feasible for the whole problem: a lower bound.
 5. One pass for the scores of all rows; the best point on the segment from the best so far is the new best.
-6. Stop when the relative gap is at most `tol`; otherwise choose rows again, more of them if progress is slow.
+6. Stop when the relative gap is at most `tol`, and w = 0 either is ruled out or is optimal; otherwise choose rows
+   again, more of them if progress is slow.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ Rows = NDArray[np.intp]
 _SMALL_PART = 1500
 # Up to this number of threshold rows all of them are in the working set.
 _ALL_ROWS = 4000
+# Relative gap at which w = 0 is taken for the optimum.
+_COLLAPSE = 1e-9
 # Steps of the interior-point method on one working set.
 _INNER_STEPS = 80
 
@@ -55,7 +58,8 @@ class _WorkingSetSolver:
         self.n, self.d = problem.X.shape
         self.m, self.n_threshold = len(problem.positives), len(problem.threshold_rows)
         self.w, self.scores = np.zeros(self.d), np.zeros(self.n)
-        self.primal, self.dual = self._objective(0.0, self.scores), 0.0
+        self.at_zero = self._objective(0.0, self.scores)
+        self.primal, self.dual = self.at_zero, 0.0
         self.newest_scores, self.share_of_newest = self.scores, 0.0
         self.n_iter = 0
         self.size = self._first_size()
@@ -82,14 +86,22 @@ class _WorkingSetSolver:
             self._advance(outcome.state.extended[:-2])
             gap = relative_gap(self.primal, self.dual)
             self.recorder.record(self.n_iter, self.primal, self.dual)
-            if gap <= self.tol:
+            if gap <= self.tol and (self._is_informative(gap) or gap > 0.5 * previous):
                 break
             failures = 0 if outcome.solved else failures + 1
-            inner_tol = min(inner_tol, max(0.3 * self.tol, 0.1 * gap))
+            inner_tol = min(inner_tol, max(0.3 * self.tol if gap > self.tol else _COLLAPSE / 10, 0.1 * gap))
             if gap > 0.5 * previous:
                 self.size = int(1.5 * self.size)
             previous = gap
         return self._solution()
+
+    def _is_informative(self, gap: float) -> bool:
+        """Whether most of what can be gained against w = 0 is gained, or it is certain that nothing can be.
+
+        Where the penalty is so large that w = 0 is within `tol` of the optimum, the direction matters all the same.
+        """
+        gained = self.at_zero - self.primal
+        return gap * self.primal <= 0.5 * gained or gap <= _COLLAPSE
 
     def _objective(self, w_squared: float, scores: Floats) -> float:
         problem = self.problem

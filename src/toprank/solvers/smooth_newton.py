@@ -78,7 +78,8 @@ def solve_smooth_newton(
             if primal < best_primal:
                 best_primal, best = primal, point.w
             recorder.record(n_iter, best_primal, best_dual)
-            if relative_gap(best_primal, best_dual) <= tol or _is_done(smooth, point, tol):
+            at_zero = n_iter == 0 and not point.w.any()  # one step at least, so that the model has a direction
+            if not at_zero and (relative_gap(best_primal, best_dual) <= tol or _is_done(smooth, point, tol)):
                 break
             n_iter += 1
             following = _newton_step(smooth, point, wider, recorder)
