@@ -40,9 +40,13 @@ def fit_seconds(model, X, y):
 def optimality(arguments):
     """Objective against cvxpy on small sets, every convex formulation and surrogate."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from cvxpy.error import SolverError
+
     from exact import optimum
 
-    print(f"{'set':12} {'formulation':10} {'cases':>5} {'worst difference':>17} {'worst gap':>10} {'converged':>9}")
+    warnings.simplefilter("ignore")  # Clarabel warns where it is less exact than asked
+    titles = f"{'worst difference':>17} {'worst gap':>10} {'converged':>9} {'no reference':>12}"
+    print(f"{'set':12} {'formulation':10} {'cases':>5} {titles}")
     for name in arguments.sets or SMALL:
         X, y = load_case(name)
         X, weights = scaled(X), np.ones(len(y))
@@ -58,11 +62,15 @@ def optimality(arguments):
             for surrogate in SURROGATES:
                 for alpha in ALPHAS:
                     fit(model.set_params(surrogate=surrogate, alpha=alpha, tol=1e-7), X, y)
-                    exact = optimum(X, y, weights, alpha, surrogate, **threshold)
+                    try:
+                        exact = optimum(X, y, weights, alpha, surrogate, **threshold)
+                    except SolverError:
+                        exact = np.nan
                     rows.append((abs(model.objective_ - exact) / exact, model.dual_gap_))
-            worst, gap = np.max(rows, axis=0)
-            met = sum(row[1] <= 1e-7 for row in rows)
-            print(f"{name:12} {kind:10} {len(rows):5} {worst:17.1e} {gap:10.1e} {met:6}/{len(rows)}", flush=True)
+            worst, gap = np.nanmax(rows, axis=0)
+            met, missing = sum(row[1] <= 1e-7 for row in rows), int(np.isnan(rows).sum())
+            met_of = f"{met}/{len(rows)}"
+            print(f"{name:12} {kind:10} {len(rows):5} {worst:17.1e} {gap:10.1e} {met_of:>9} {missing:12}", flush=True)
 
 
 def race(arguments):
