@@ -7,6 +7,8 @@ is the root of a non-increasing piecewise linear function, found by divide and c
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -111,7 +113,7 @@ def project_capped(alpha0: Floats, beta0: Floats, caps: Floats, upper: Floats | 
 
 
 @njit(cache=True)
-def _root(points, above, below, total):  # type: ignore[no-untyped-def]
+def _root(points: Any, above: Any, below: Any, total: float) -> float:
     """Root γ of a non-increasing ρ(γ) = total + Σₖ wₖ(γ)·(xₖ − γ); overwrites its arrays.
 
     wₖ is `above[k]` where the break point xₖ is above γ and `below[k]` where it is below.
@@ -151,7 +153,7 @@ def _root(points, above, below, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _shift(values, limits, total):  # type: ignore[no-untyped-def]
+def _shift(values: Any, limits: Any, total: float) -> float:
     """The μ with Σ clip(values − μ, 0, limits) = total > 0; limits of at least the total cannot bind."""
     points, above = np.empty(2 * len(values)), np.ones(2 * len(values), dtype=np.int8)
     size = 0
@@ -165,7 +167,7 @@ def _shift(values, limits, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _capped_derivative(alpha0, beta0, caps, upper, multiplier):  # type: ignore[no-untyped-def]
+def _capped_derivative(alpha0: Any, beta0: Any, caps: Any, upper: Any, multiplier: float) -> tuple[float, float, float]:
     """The function h, its slope and μ at λ = multiplier; where S = 0, which is above the root, h is infinite."""
     total, free_alphas = 0.0, 0
     for i in range(len(alpha0)):
@@ -189,7 +191,7 @@ def _capped_derivative(alpha0, beta0, caps, upper, multiplier):  # type: ignore[
 
 
 @njit(cache=True)
-def _capped_root(alpha0, beta0, caps, upper, low, high):  # type: ignore[no-untyped-def]
+def _capped_root(alpha0: Any, beta0: Any, caps: Any, upper: Any, low: float, high: float) -> float:
     """Root of h between low and high: Newton's method, with bisection where it did not halve abs(h)."""
     precision = 2.3e-16 * max(abs(low), abs(high))
     multiplier = 0.0 if low < 0.0 < high else 0.5 * (low + high)
