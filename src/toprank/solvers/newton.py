@@ -34,6 +34,8 @@ _SMALL_PART = 1500
 _ALL_ROWS = 4000
 # Relative gap at which w = 0 is taken for the optimum.
 _COLLAPSE = 1e-9
+# So many working sets in a row that could not be solved end the run.
+_FAILURES = 12
 # Steps of the interior-point method on one working set.
 _INNER_STEPS = 80
 
@@ -73,7 +75,7 @@ class _WorkingSetSolver:
         inner_tol = 0.5 * self.tol if self.takes_all else max(0.3 * self.tol, 0.1 * gap)
         outcome: Outcome | None = None
         failures, previous = 0, np.inf
-        while self.n_iter < self.max_iter:
+        while self.n_iter < self.max_iter and failures < _FAILURES:
             restricted = self._restricted(outcome)
             restricted.refine = failures > 0
             mu = base_mu * (1, 30, 1 / 30, 1000)[failures % 4] * gap * self.primal / restricted.n_products
