@@ -90,7 +90,7 @@ class _Dual:
     def first_point(self, start: DualPoint | None) -> _Point:
         """The point to start from, made feasible."""
         problem = self.problem
-        share = problem.threshold_weights / problem.threshold_weights.sum()
+        share = problem.threshold_share
         if start is not None and (start.alpha.shape, start.beta.shape) == (self.weights.shape, share.shape):
             return self.point(*self.project(start.alpha, start.beta))
         if isinstance(self.surrogate, PiecewiseQuadratic):

@@ -53,6 +53,11 @@ class Problem:
         """Weights of the threshold rows, as given."""
         return self.weights[self.threshold_rows]
 
+    @cached_property
+    def threshold_share(self) -> Floats:
+        """Weights of the threshold rows, of sum 1."""
+        return np.asarray(self.threshold_weights / self.threshold_weights.sum())
+
     def scores(self, w: Floats) -> Floats:
         """All scores, one pass over the data."""
         return matvec(self.X, w)

@@ -237,7 +237,7 @@ class _DelayedGradients:
         self.problem, self.threshold = problem, threshold
         self.rows = _minibatches(problem, n_batches, random)
         self.share = np.zeros(len(problem.positive))
-        self.share[problem.threshold_rows] = problem.threshold_weights / problem.threshold_weights.sum()
+        self.share[problem.threshold_rows] = problem.threshold_share
         self.positive_share = np.zeros(len(problem.positive))
         self.positive_share[problem.positives] = problem.positive_share
         self.parts = np.zeros((n_batches, problem.X.shape[1]))

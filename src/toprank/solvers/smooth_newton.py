@@ -13,7 +13,7 @@ positive definite. A row far below the threshold has weight zero for the quadrat
 Steps of an iteration:
 
 1. One pass for the scores (they are linear in w, so the line search needs no more).
-2. The threshold, the gradient (one pass) and with it the certificate, as
+2. The threshold, the gradient (two passes) and with it the certificate, as
    :math:`X_+^\top y - S g = \alpha w - \nabla f`.
 3. The Newton direction: by Cholesky in feature space or in the space of the active rows, whichever is smaller, or by
    preconditioned conjugate gradients when both are large.
@@ -66,7 +66,7 @@ def solve_smooth_newton(
     recorder = Recorder(verbose)
     w = np.zeros(problem.X.shape[1]) if start is None else start.coef.astype(np.float64)
     n_iter = 0
-    best_primal, best_dual, best = np.inf, -np.inf, w
+    best_primal, best_dual, best, best_scores = np.inf, -np.inf, w, np.zeros(len(problem.positive))
     wider: list[Surrogate] = []
     for surrogate in _smoothings(problem.formulation.surrogate):
         smooth = _with_surrogate(problem, surrogate)
@@ -76,7 +76,7 @@ def solve_smooth_newton(
             primal, dual = _bounds(problem, smooth, point)
             best_dual = max(best_dual, dual)
             if primal < best_primal:
-                best_primal, best = primal, point.w
+                best_primal, best, best_scores = primal, point.w, point.scores
             recorder.record(n_iter, best_primal, best_dual)
             at_zero = n_iter == 0 and not point.w.any()  # one step at least, so that the model has a direction
             if not at_zero and (relative_gap(best_primal, best_dual) <= tol or _is_done(smooth, point, tol)):
@@ -89,7 +89,7 @@ def solve_smooth_newton(
         w = point.w
         if relative_gap(best_primal, best_dual) <= tol or n_iter >= max_iter:
             break
-    t = problem.formulation.threshold.value(problem.scores(best)[problem.threshold_rows], problem.threshold_weights)
+    t = problem.formulation.threshold.value(best_scores[problem.threshold_rows], problem.threshold_weights)
     converged = relative_gap(best_primal, best_dual) <= tol
     return Solution(best, t, best_primal, best_dual, n_iter, converged, recorder.rows)
 
@@ -114,14 +114,13 @@ def _objective(problem: Problem, w_squared: float, scores: Floats, start: float)
     """Objective and threshold from scores alone."""
     threshold = problem.formulation.threshold
     assert isinstance(threshold, SurrogateQuantile)
-    share = problem.threshold_weights / problem.threshold_weights.sum()
-    t = threshold.solve(scores[problem.threshold_rows], share, start)
+    t = threshold.solve(scores[problem.threshold_rows], problem.threshold_share, start)
     loss = problem.positive_share @ problem.formulation.surrogate.value(t - scores[problem.positives])
     return 0.5 * problem.alpha * w_squared + float(loss), t
 
 
 def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Recorder) -> _Point:
-    """Gradient and Hessian weights at w: one pass for the gradient and one for the scores where they are not known."""
+    """Everything at w: two passes for the gradient, and one for the scores where they are not known."""
     if scores is None:
         scores = problem.scores(w)
         recorder.passes += 1
@@ -130,16 +129,15 @@ def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Reco
     objective, t = _objective(problem, float(w @ w), scores, -np.inf)
     z = t - scores[problem.positives]
     y = problem.positive_share * surrogate.derivative(z)
-    share = problem.threshold_weights / problem.threshold_weights.sum()
     excess = threshold.beta * (scores[problem.threshold_rows] - t)
-    slopes = share * surrogate.derivative(excess)
+    slopes = problem.threshold_share * surrogate.derivative(excess)
     p = slopes / slopes.sum()
     on_threshold, on_positives = np.zeros(len(scores)), np.zeros(len(scores))
     on_threshold[problem.threshold_rows] = p
     on_positives[problem.positives] = y
     centre = problem.combine(on_threshold)
     gradient = problem.alpha * w + y.sum() * centre - problem.combine(on_positives)
-    recorder.passes += 1
+    recorder.passes += 2
     return _Point(w, scores, t, objective, gradient, centre, y, p)
 
 
@@ -148,7 +146,7 @@ def _hessian_weights(problem: Problem, point: _Point, surrogate: Surrogate) -> F
     threshold = problem.formulation.threshold
     assert isinstance(threshold, SurrogateQuantile)
     excess = threshold.beta * (point.scores[problem.threshold_rows] - point.threshold)
-    share = problem.threshold_weights / problem.threshold_weights.sum()
+    share = problem.threshold_share
     slopes = share @ problem.formulation.surrogate.derivative(excess)
     h = np.zeros(len(point.scores))
     h[problem.positives] = problem.positive_share * surrogate.curvature(
@@ -167,8 +165,7 @@ def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, fl
         primal, conjugate = point.objective, float(point.p @ s) - point.threshold
     else:
         primal = _objective(problem, float(point.w @ point.w), point.scores, -np.inf)[0]
-        share = problem.threshold_weights / problem.threshold_weights.sum()
-        conjugate = (threshold.tau * float(np.max(point.p / share)) - 1) / threshold.beta
+        conjugate = (threshold.tau * float(np.max(point.p / problem.threshold_share)) - 1) / threshold.beta
     surrogate = problem.formulation.surrogate
     dual, _ = dual_value(surrogate, problem.positive_share, point.y, float(v @ v), problem.alpha, conjugate)
     return primal, dual
