@@ -212,7 +212,10 @@ def test_warm_start_with_other_features():
         (TopPush(alpha="1"), "alpha must be"),
         (TopPush(tol=-1), "tol must be"),
         (TopPush(surrogate="square"), "surrogate must be one of"),
-        (TopPush(solver="lbfgs"), "solver must be one of 'auto', 'newton', 'apg', 'sgd' for TopPush, got 'lbfgs'"),
+        (
+            TopPush(solver="lbfgs"),
+            "solver must be one of 'auto', 'newton', 'pairs', 'apg', 'sgd', 'low-rank', 'dual-cd' for TopPush, got",
+        ),
         (PatMat(solver="apg"), "solver must be one of 'auto', 'newton', 'sgd' for PatMat"),
         (Grill(solver="newton"), "solver must be one of 'auto', 'sgd' for Grill"),
         (TopPush(max_iter=0), "max_iter must be at least 1"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -20,11 +19,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.estimators._documentation import document
 from toprank.exceptions import DegenerateSolutionWarning
-from toprank.formulations.formulation import Formulation, Over
+from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile, SurrogateQuantile
+from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
+from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.matrix import one_blas_thread
-from toprank.solvers.problem import Problem, Solution
+from toprank.solvers.problem import Problem, Solution, WeightedRows
+from toprank.solvers.working_rows import MOST_FEATURES
+
+# What one kind of model has and another has not; a new fit starts without it.
+_OF_A_MODEL = ("coef_", "dual_coef_", "support_", "support_vectors_", "feature_map_")
 
 
 class TopClassifier(ClassifierMixin, BaseEstimator):
@@ -32,6 +36,15 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
 
     remedies: ClassVar[str] = ""
     """What helps when w = 0 is optimal; empty for formulations that cannot collapse."""
+
+    alpha: float
+    surrogate: str
+    solver: str
+    tol: float
+    max_iter: int | None
+    warm_start: bool
+    random_state: Any
+    verbose: int
 
     def __init__(
         self,
@@ -45,14 +58,7 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.surrogate = surrogate
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        keep(locals())
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -91,18 +97,33 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs rows of both classes with a positive weight; only one class is left: "
                 f"{self.classes_[int(positive.any())]!r}"
             )
-        _check_magnitude(X)
-        problem = Problem(_without_offset(X), positive, weights, self._formulation(), float(self.alpha))
-        start = self._solution if self.warm_start and hasattr(self, "_solution") else None
-        if start is not None and len(start.coef) != X.shape[1]:
+        check_magnitude(X)
+        for name in _OF_A_MODEL:
+            self.__dict__.pop(name, None)
+        with one_blas_thread():
+            self._fit_rows(X, positive, weights, np.flatnonzero(kept))
+        self._warn()
+        return self
+
+    def _fit_rows(self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]) -> None:
+        """Fit to rows with a positive weight, which are numbered `rows` in the data that the user gave."""
+        problem = Problem(without_offset(X), positive, weights, self._formulation(), float(self.alpha))
+        start = self._start(X.shape[1], "features")
+        solution = self._solve(problem, start)
+        self.coef_ = solution.coef.astype(X.dtype)[None, :]
+        scores = np.asarray(X @ self.coef_[0])
+        margin = 8 * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
+        self._set_attributes(problem, solution, scores, margin)
+
+    def _start(self, length: int, what: str) -> Solution | None:
+        """The last solution, for a warm start."""
+        start: Solution | None = getattr(self, "_solution", None) if self.warm_start else None
+        if start is not None and len(start.coef) != length:
             raise ValueError(
-                f"warm_start=True, but the earlier fit had {len(start.coef)} features and X has {X.shape[1]}; use "
+                f"warm_start=True, but the earlier fit had {len(start.coef)} {what} and X has {length}; use "
                 "warm_start=False or a new estimator"
             )
-        with one_blas_thread():
-            solution = self._solve(problem, start)
-        self._set_attributes(replace(problem, X=X), solution)
-        return self
+        return start
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
@@ -119,7 +140,11 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0])
+        return np.asarray(self._scores(X) + self.intercept_[0])
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        """Scores of validated rows."""
+        return np.asarray(X @ self.coef_[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The positive class where the decision function is above zero.
@@ -150,12 +175,12 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _solvers(self) -> tuple[str, ...]:
-        threshold = self._formulation().threshold
-        if isinstance(threshold, Quantile):
+        formulation = self._formulation()
+        if isinstance(formulation.threshold, Quantile):
             return ("auto", "sgd")
-        if isinstance(threshold, SurrogateQuantile):
-            return ("auto", "newton", "sgd")
-        return ("auto", "newton", "apg", "sgd")
+        pairs = ("pairs",) if supports_pairs(formulation) else ()
+        apg = ("apg",) if isinstance(formulation.threshold, TopMean) else ()
+        return ("auto", "newton", *pairs, *apg, "sgd")
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         check_classification_targets(y)
@@ -172,42 +197,44 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
             )
         return np.asarray(codes == 1)
 
+    def _solver_for(self, formulation: Formulation, X: Any) -> str:
+        """The solver that "auto" stands for."""
+        if isinstance(formulation.threshold, Quantile):
+            return "restarts"
+        if isinstance(formulation.threshold, SurrogateQuantile):
+            return "newton"
+        wide = issparse(X) and X.shape[1] > MOST_FEATURES
+        return "pairs" if wide and supports_pairs(formulation) else "newton"
+
     def _solve(self, problem: Problem, start: Solution | None) -> Solution:
+        self.solver_ = self._solver_for(problem.formulation, problem.X) if self.solver == "auto" else self.solver
         common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "start": start}
         if self.max_iter is not None:
             common["max_iter"] = self.max_iter
-        threshold = problem.formulation.threshold
-        if self.solver == "sgd":
-            from toprank.solvers.sgd import solve_sgd
+        if self.solver_ in ("sgd", "restarts"):
+            common["random_state"] = check_random_state(self.random_state)
+        return linear_solver(self.solver_, problem.formulation)(problem, **common)
 
-            return solve_sgd(problem, random_state=check_random_state(self.random_state), **common)
-        if self.solver == "apg":
-            from toprank.solvers.apg import solve_apg
+    def _set_attributes(self, problem: WeightedRows, solution: Solution, scores: NDArray[Any], margin: float) -> None:
+        """Attributes that do not depend on what w is made of; `scores` are those of the rows of the problem.
 
-            return solve_apg(problem, **common)
-        if isinstance(threshold, Quantile):
-            from toprank.solvers.descent import solve_grill
-
-            return solve_grill(problem, random_state=check_random_state(self.random_state), **common)
-        if isinstance(threshold, SurrogateQuantile):
-            from toprank.solvers.smooth_newton import solve_smooth_newton
-
-            return solve_smooth_newton(problem, **common)
-        from toprank.solvers.newton import solve_newton
-
-        return solve_newton(problem, **common)
-
-    def _set_attributes(self, problem: Problem, solution: Solution) -> None:
+        The threshold is raised by a margin of a few rounding errors: a row whose score is the threshold, as that of the
+        highest negative in TopPush, is then never in the top.
+        """
         self._solution = solution
-        dtype = problem.X.dtype
-        self.coef_ = solution.coef.astype(dtype)[None, :]
-        self.threshold_ = self._safe_threshold(problem)
-        self.intercept_ = np.array([-self.threshold_], dtype=dtype)
+        t = problem.formulation.threshold.value(
+            scores[problem.threshold_rows].astype(np.float64), problem.threshold_weights
+        )
+        self.threshold_ = t + margin
+        self.intercept_ = np.array([-self.threshold_], dtype=scores.dtype)
         self.objective_ = solution.primal
         self.dual_objective_ = solution.dual
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
         self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
+
+    def _warn(self) -> None:
+        solution = self._solution
         if not solution.coef.any() and self.remedies:
             warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
@@ -231,17 +258,6 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
             "(Features much smaller than 1 look the same to the penalty; scale those first.)"
         )
 
-    def _safe_threshold(self, problem: Problem) -> float:
-        """The threshold of the stored coefficients, a few rounding errors higher.
-
-        A row whose score is the threshold, as that of the highest negative in TopPush, is then never in the top.
-        """
-        scores = np.asarray(problem.X @ self.coef_[0])
-        t = problem.formulation.threshold.value(
-            scores[problem.threshold_rows].astype(np.float64), problem.threshold_weights
-        )
-        return t + 8 * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -252,7 +268,9 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
 
 
 class TauClassifier(TopClassifier):
-    """Base of the estimators with a share τ."""
+    """Base of the estimators with a true quantile, which have a share τ."""
+
+    tau: float
 
     def __init__(
         self,
@@ -267,61 +285,25 @@ class TauClassifier(TopClassifier):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            alpha=alpha,
-            surrogate=surrogate,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.tau = tau
+        keep(locals())
 
     def _check_parameters(self) -> None:
-        if not _is_between(self.tau, 0, 1):
-            raise ValueError(f"tau must be strictly between 0 and 1, got {self.tau!r}; use a share such as 0.05")
+        require_share("tau", self.tau)
         super()._check_parameters()
 
 
-class TauBetaClassifier(TauClassifier):
-    """Base of PatMat and PatMatNP, which have a scaling β besides."""
+def keep(arguments: dict[str, Any]) -> None:
+    """Store the arguments of a constructor under their names, as scikit-learn wants it."""
+    estimator = arguments["self"]
+    for name, value in arguments.items():
+        if name != "self":
+            setattr(estimator, name, value)
 
-    def __init__(
-        self,
-        tau: float = 0.05,
-        beta: float = 0.1,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            tau,
-            alpha=alpha,
-            surrogate=surrogate,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.beta = beta
 
-    def _check_parameters(self) -> None:
-        require_positive("beta", self.beta, "use a value such as 0.1")
-        super()._check_parameters()
-
-    def _surrogate_quantile(self, over: Over) -> Formulation:
-        surrogate = get_surrogate(self.surrogate)
-        return Formulation(surrogate, SurrogateQuantile(float(self.tau), float(self.beta), surrogate), over=over)
+def require_share(name: str, value: Any) -> None:
+    """Check that a parameter is a share."""
+    if not _is_between(value, 0, 1):
+        raise ValueError(f"{name} must be strictly between 0 and 1, got {value!r}; use a share such as 0.05")
 
 
 def require_positive(name: str, value: Any, remedy: str) -> None:
@@ -334,7 +316,7 @@ def _is_between(value: Any, low: float, high: float) -> bool:
     return isinstance(value, Real) and low < float(value) < high
 
 
-def _check_magnitude(X: Any) -> None:
+def check_magnitude(X: Any) -> None:
     """Refuse features so large or small that the squares in a penalised objective lose all digits."""
     values = X.data if issparse(X) else X
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
@@ -345,7 +327,7 @@ def _check_magnitude(X: Any) -> None:
         )
 
 
-def _without_offset(X: Any) -> Any:
+def without_offset(X: Any) -> Any:
     """Dense X minus its column means, where a column hardly varies beside its mean, else X itself.
 
     A threshold shifts with the scores, so the direction is the same; differences of scores keep their digits.

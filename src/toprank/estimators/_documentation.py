@@ -7,23 +7,46 @@ alpha : float, default=0.1
     0.01 to 0.05 of the true positive rate against the best penalty of each set (``benchmarks/default_alpha.py``).
 surrogate : {"quadratic", "hinge", "huber", "logistic", "exponential"}, default="quadratic"
     The loss ℓ, scaled to 1 at zero: ``(1 + z)₊²``, ``(1 + z)₊``, the hinge with a rounded corner,
-    ``log2(1 + exp(z))``, ``exp(z)``.
-solver : str, default="auto"
+    ``log2(1 + exp(z))``, ``exp(z)``. With a loss ℓ(ϑz) of another scale the ranking is that of alpha / ϑ² here.
+{kernel}solver : str, default="auto"
     {solvers}
 tol : float, default=1e-4
     Stop when the duality gap is at most `tol` times the objective.
 max_iter : int, optional
     Limit of iterations; by default that of the solver.
-warm_start : bool, default=False
+{cache}warm_start : bool, default=False
     Start from the last solution.
 random_state : int, RandomState or None, default=None
     Seed of the stochastic parts; the default solver of a convex formulation has none.
 verbose : int, default=0
     With 1, log the progress to the logger "toprank"."""
 
+_KERNEL = """\
+kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
+    Kernel k(x, x'); a function of two blocks of rows returns the matrix of their values. For "precomputed" X is that
+    matrix. With a kernel of values about 1 smaller penalties are of use, such as alpha = 1e-3.
+gamma : {"scale", "auto"} or float, default="scale"
+    Parameter of "rbf", ``exp(-gamma * ||x - x'||²)``, "poly" and "sigmoid"; "scale" is ``1 / (n_features * X.var())``,
+    "auto" is ``1 / n_features``.
+degree, coef0 : float, default=3 and 0.0
+    Parameters of "poly", ``(gamma * x·x' + coef0) ** degree``, and "sigmoid", ``tanh(gamma * x·x' + coef0)``.
+approximation : {None, "nystroem", "fourier"}, default=None
+    None is exact. Otherwise the kernel is replaced by features, as many as `n_components`, and the model is linear in
+    them: it predicts without its training rows. "fourier" is for "rbf" only.
+n_components : int, default=500
+    Number of features of the approximation.
+"""
+
+_CACHE = """\
+cache_size : float, default=500
+    Megabytes for kernel values that are kept.
+"""
+
 _ATTRIBUTES = """\
 coef_ : ndarray of shape (1, n_features)
-    The direction w.
+    The direction w{coef_note}.
+{expansion}solver_ : str
+    The solver that ran.
 intercept_ : ndarray of shape (1,)
     Minus the threshold.
 threshold_ : float
@@ -45,13 +68,32 @@ n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Names of the features, if X had names."""
 
+_EXPANSION = """\
+support_ : ndarray of shape (n_support,)
+    With a kernel: numbers of the training rows that w is made of.
+support_vectors_ : {ndarray, CSR} of shape (n_support, n_features)
+    With a kernel: these rows; empty if the kernel is precomputed.
+dual_coef_ : ndarray of shape (1, n_support)
+    With a kernel: their coefficients, w = Σ dual_coef · φ(x).
+feature_map_ : callable
+    With an approximation: the features of a block of rows.
+"""
+
 _SOLVERS = {
-    "mean": '"auto" is "newton", a certified interior-point method with working sets; "apg" is the accelerated\n'
-    '    gradient method of the TopPush paper; "sgd" the basic stochastic gradient of the framework paper.',
-    "smooth": '"auto" is "newton", Newton\'s method with a certificate; "sgd" is the stochastic gradient with delayed\n'
-    "    scores of the framework paper (Algorithm 3.1).",
-    "quantile": '"auto" descends from several starting points and keeps the best; "sgd" is the basic stochastic\n'
-    "    gradient of the framework paper.",
+    "mean": """\
+"auto" is "newton", a certified interior-point method with working sets, and for wide sparse data "pairs", ascent of
+    the dual by two multipliers at a time. With a kernel it is "pairs", or "low-rank" for the logistic and the
+    exponential loss: a factor of the kernel matrix that grows until the gap is met with the true kernel. "apg" is the
+    accelerated gradient method of the TopPush paper; "sgd" the basic stochastic gradient of the framework paper;
+    "dual-cd" the coordinate ascent of the kernel paper.""",
+    "smooth": """\
+"auto" is "newton", Newton's method with a certificate. With a kernel it is "pairs", ascent of the dual by two
+    multipliers at a time, for the quadratic loss and up to 8,000 rows, else "low-rank": a factor of the kernel matrix
+    that grows until the gap is met with the true kernel. "sgd" is the stochastic gradient with delayed scores of the
+    framework paper (Algorithm 3.1); "dual-cd" the coordinate ascent of the kernel paper.""",
+    "quantile": """\
+"auto" descends from several starting points and keeps the best; "sgd" is the basic stochastic gradient of the
+    framework paper.""",
 }
 _NO_BOUND = ": minus infinity, as the problem is not convex"
 
@@ -59,7 +101,19 @@ _NO_BOUND = ": minus infinity, as the problem is not convex"
 def document(text: str) -> str:
     """Fill the placeholders {parameters:kind} and {attributes:kind} of a class docstring."""
     for kind, solvers in _SOLVERS.items():
-        note = _NO_BOUND if kind == "quantile" else ""
-        text = text.replace("{parameters:" + kind + "}", _PARAMETERS.replace("{solvers}", solvers))
-        text = text.replace("{attributes:" + kind + "}", _ATTRIBUTES.replace("{bound_note}", note))
+        has_kernel = kind != "quantile"
+        parameters = {"{solvers}": solvers, "{kernel}": _KERNEL, "{cache}": _CACHE}
+        attributes = {
+            "{bound_note}": "" if has_kernel else _NO_BOUND,
+            "{coef_note}": ", of a linear model" if has_kernel else "",
+            "{expansion}": _EXPANSION,
+        }
+        for section, template, filling in (
+            ("parameters", _PARAMETERS, parameters),
+            ("attributes", _ATTRIBUTES, attributes),
+        ):
+            for mark, value in filling.items():
+                without = mark in ("{kernel}", "{cache}", "{expansion}") and not has_kernel
+                template = template.replace(mark, "" if without else value)
+            text = text.replace("{" + f"{section}:{kind}" + "}", template)
     return text

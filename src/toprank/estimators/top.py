@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from toprank.estimators._base import TauBetaClassifier, TauClassifier, TopClassifier, require_positive
+from toprank.estimators._base import TauClassifier, keep, require_positive
+from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
 
 
-class TopPush(TopClassifier):
+class TopPush(KernelClassifier):
     r"""Push positives above the highest negative.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell\bigl(\max_j w^\top x_j^- - w^\top x_i^+\bigr)
@@ -49,7 +50,7 @@ class TopPush(TopClassifier):
         return Formulation(get_surrogate(self.surrogate), TopMean(), over="negatives")
 
 
-class TopPushK(TopClassifier):
+class TopPushK(KernelClassifier):
     r"""Push positives above the mean of the k highest negatives.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad
@@ -84,30 +85,29 @@ class TopPushK(TopClassifier):
 
     remedies = "use a larger k, TauFPL or PatMatNP (which cannot collapse), or add features"
 
+    k: float
+
     def __init__(
         self,
         k: float = 10,
         *,
         alpha: float = 0.1,
         surrogate: str = "quadratic",
+        kernel: KernelName = "linear",
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        approximation: str | None = None,
+        n_components: int = 500,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
+        cache_size: float = 500,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            alpha=alpha,
-            surrogate=surrogate,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.k = k
+        keep(locals())
 
     def _check_parameters(self) -> None:
         require_positive("k", self.k, "use a number of rows such as 10")
@@ -117,7 +117,7 @@ class TopPushK(TopClassifier):
         return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over="negatives")
 
 
-class TauFPL(TauClassifier):
+class TauFPL(TopMeanClassifier):
     r"""Push positives above the mean of the share τ of highest negatives.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad
@@ -157,10 +157,10 @@ class TauFPL(TauClassifier):
     remedies = "use a larger tau or PatMatNP (which cannot collapse), or add features"
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over="negatives")
+        return self._top_share(over="negatives")
 
 
-class TopMeanK(TauClassifier):
+class TopMeanK(TopMeanClassifier):
     r"""Push positives above the mean of the share τ of highest rows of both classes.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad
@@ -197,10 +197,10 @@ class TopMeanK(TauClassifier):
     remedies = "use a tau above the share of positives, PatMat (which cannot collapse), or add features"
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over="all")
+        return self._top_share(over="all")
 
 
-class PatMat(TauBetaClassifier):
+class PatMat(SurrogateQuantileClassifier):
     r"""Push positives above a smooth surrogate of the top τ-quantile of all rows (Pat&Mat).
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad
@@ -243,7 +243,7 @@ class PatMat(TauBetaClassifier):
         return self._surrogate_quantile(over="all")
 
 
-class PatMatNP(TauBetaClassifier):
+class PatMatNP(SurrogateQuantileClassifier):
     r"""Push positives above a smooth surrogate of the top τ-quantile of the negatives (Pat&Mat-NP).
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad

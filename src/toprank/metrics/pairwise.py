@@ -66,7 +66,7 @@ def wmw_score(
     score, weight = scores_and_weights(y, y_score, sample_weight)
     if weight is None:
         weight = np.ones(len(score))
-    levels, level = _levels(y, labels)
+    levels, level = levels_of(y, labels)
     order = np.argsort(score)
     order = order[weight[order] > 0]
     score, level, weight = score[order], level[order], weight[order]
@@ -83,7 +83,7 @@ def wmw_score(
     return float(right / pairs)
 
 
-def _levels(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def levels_of(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the levels from worst to best and the level number of each row."""
     found, code = np.unique(y, return_inverse=True)
     if found.dtype.kind == "f" and np.isnan(found).any():
@@ -120,14 +120,14 @@ def _comparisons(
             upper = number % 2 == 1
             yield number // 2, np.where(upper, weight, 0.0), np.where(upper, 0.0, weight)
         return
-    for better, worse_levels in _strengths(graph, levels).items():
+    for better, worse_levels in edge_strengths(graph, levels).items():
         strength = np.zeros(len(levels))
         for worse, value in worse_levels.items():
             strength[worse] = value
         yield None, np.where(level == better, weight, 0.0), strength[level] * weight
 
 
-def _strengths(edges: Iterable[Any], levels: NDArray[Any]) -> dict[int, dict[int, float]]:
+def edge_strengths(edges: Iterable[Any], levels: NDArray[Any]) -> dict[int, dict[int, float]]:
     """Read the edges as better level -> worse level -> strength; a repeated edge adds up."""
     number = {label: i for i, label in enumerate(levels.tolist())}
     strengths: dict[int, dict[int, float]] = {}

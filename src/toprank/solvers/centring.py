@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
 
@@ -38,7 +39,7 @@ def centre_positives(
 def centre_threshold(
     scores: Floats, caps: Floats | None, k0: float, S: float, mu: float
 ) -> tuple[float, tuple[Floats, Floats, Floats, Floats]]:
-    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb = k₀ S, by Newton's method or bisection."""
+    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb = k₀ S, by Newton's method or Brent's."""
     n = len(scores)
     if caps is None:
         nu = float(scores.max()) + mu / S
@@ -59,11 +60,7 @@ def centre_threshold(
         low -= 2 * (high - low)
     while excess_at(high) > 0:
         high += 2 * (high - low)
-    for _ in range(60):
-        nu = 0.5 * (low + high)
-        low, high = (nu, high) if excess_at(nu) > 0 else (low, nu)
-        if high - low < 1e-13 * (abs(low) + abs(high)):
-            break
+    nu = float(brentq(excess_at, low, high, xtol=1e-13 * (abs(low) + abs(high)), rtol=1e-12))
     p, r = split(scores - nu, width)
     return nu, (mu / p, p, mu / r, r)
 

@@ -83,7 +83,7 @@ class Restricted:
 
     `share` are the weights of the positives in it, `caps` those of the threshold rows in play (None for the plain
     maximum), `g` and `k0` describe the rows above; `positives` and `threshold_rows` number the rows, in rising order,
-    among the positives and the threshold rows of the whole problem.
+    among the positives and the threshold rows of the whole problem, and `above` the rows above among the latter.
     """
 
     rows: WorkingRows
@@ -95,6 +95,7 @@ class Restricted:
     k0: float
     positives: NDArray[np.intp]
     threshold_rows: NDArray[np.intp]
+    above: NDArray[np.intp]
     refine: bool = False
 
     def __post_init__(self) -> None:
@@ -130,14 +131,19 @@ class Restricted:
             return primal, float(-squared_norm / (2 * self.alpha) - conjugate)
         return primal, dual_value(self.surrogate, self.share, u, squared_norm, self.alpha)[0]
 
-    def lower_bound(self, state: State) -> float:
-        """D at an exactly feasible point near the iterate: a bound for the whole problem too."""
-        u, b = state.y[: self.m], state.y[self.m :]
+    def feasible(self, state: State) -> tuple[Floats, Floats]:
+        """An exactly feasible dual point near the iterate: u of the positives, and p of the threshold rows in play."""
+        b = state.y[self.m :]
         p = b * (self.k0 / b.sum())
         if self.caps is not None:
             p = np.minimum(p, self.caps)
             spare = self.caps - p
             p += spare * ((self.k0 - p.sum()) / max(float(spare.sum()), _TINY))
+        return state.y[: self.m], p
+
+    def lower_bound(self, state: State) -> float:
+        """D at an exactly feasible point near the iterate: a bound for the whole problem too."""
+        u, p = self.feasible(state)
         S = float(u.sum())
         v = np.asarray(self.rows.BT @ np.concatenate([u, S * p])) - S * self.g
         return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
@@ -169,20 +175,21 @@ class Restricted:
         if not self.has_barrier:
             kept[:m] = u > 1e-3 * u.mean()
         kept[m:] = b > 1e-3 * self.k0 * S / (self.n - m)
-        g, k0, caps = self.g, self.k0, None
+        g, k0, caps, above = self.g, self.k0, None, self.above
         if self.caps is not None:
             full = state.room[m:] < 1e-3 * self.caps * S
             kept[m:] &= ~full
             at_cap = np.zeros(self.n)
             at_cap[m:][full] = self.caps[full]
             g, k0, caps = g - self.rows.BT @ at_cap, k0 - float(self.caps[full].sum()), self.caps[kept[m:]]
+            above = np.concatenate([above, self.threshold_rows[full]])
             if k0 <= 0 or caps.sum() <= 1.05 * k0:
                 return None
         if kept.sum() > 0.6 * self.n or kept[m:].sum() < 5 or not kept[:m].any():
             return None
         smaller = Restricted(
             self.rows.subset(kept), self.alpha, self.surrogate, self.share[kept[:m]], caps, g, k0,
-            self.positives[kept[:m]], self.threshold_rows[kept[m:]], self.refine,
+            self.positives[kept[:m]], self.threshold_rows[kept[m:]], above, self.refine,
         )  # fmt: skip
         return smaller, state.rows(kept)
 

@@ -57,7 +57,7 @@ def matvec(X: Any, w: Floats) -> Floats:
     if issparse(X):
         return np.asarray(X @ narrow, dtype=np.float64)
     blocks = _blocks(len(X), X.shape[1])
-    return np.concatenate(_in_parallel(lambda block: np.asarray(X[block] @ narrow, dtype=np.float64), blocks))
+    return np.concatenate(in_parallel(lambda block: np.asarray(X[block] @ narrow, dtype=np.float64), blocks))
 
 
 def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
@@ -83,12 +83,13 @@ def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns:
     """Add up the products of the blocks, always in the same order."""
     blocks = _blocks(n_rows, n_columns)
     for start in range(0, len(blocks), 8):  # a few at a time, so that few products are in memory
-        for part in _in_parallel(product, blocks[start : start + 8]):
+        for part in in_parallel(product, blocks[start : start + 8]):
             total += part
     return total
 
 
-def _in_parallel(function: Callable[[slice], Floats], blocks: list[slice]) -> list[Floats]:
+def in_parallel(function: Callable[[slice], NDArray[Any]], blocks: list[slice]) -> list[NDArray[Any]]:
+    """Call a function on blocks, as many at a time as there are cores."""
     if len(blocks) == 1:
         return [function(blocks[0])]
     with ThreadPoolExecutor(n_cores()) as pool:

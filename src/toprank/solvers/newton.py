@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.sparse import issparse
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import TopMean, top_mean
 from toprank.solvers.interior_point import Outcome, Restricted, State, carried_over, interior_point
-from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, best_on_segment, relative_gap
 from toprank.solvers.working_rows import MOST_FEATURES, WorkingRows
 
 Floats = NDArray[np.float64]
@@ -62,6 +61,7 @@ class _WorkingSetSolver:
         self.w, self.scores = np.zeros(self.d), np.zeros(self.n)
         self.at_zero = self._objective(0.0, self.scores)
         self.primal, self.dual = self.at_zero, 0.0
+        self.dual_outcome: Outcome | None = None
         self.newest_scores, self.share_of_newest = self.scores, 0.0
         self.n_iter = 0
         self.size = self._first_size()
@@ -84,7 +84,9 @@ class _WorkingSetSolver:
             else:
                 state = restricted.centred(self.w, mu)
             outcome = self._solve(restricted, state, inner_tol)
-            self.dual = max(self.dual, outcome.problem.lower_bound(outcome.state))
+            bound = outcome.problem.lower_bound(outcome.state)
+            if bound > self.dual:
+                self.dual, self.dual_outcome = bound, outcome
             self._advance(outcome.state.extended[:-2])
             gap = relative_gap(self.primal, self.dual)
             self.recorder.record(self.n_iter, self.primal, self.dual)
@@ -145,13 +147,8 @@ class _WorkingSetSolver:
         """Score all rows at w and move the best point along the segment to it."""
         scores = self.problem.scores(w)
         self.recorder.passes += 1
-        aa, ab, bb = float(self.w @ self.w), float(self.w @ w), float(w @ w)
-
-        def objective(share: float) -> float:
-            squared = (1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb
-            return self._objective(squared, (1 - share) * self.scores + share * scores)
-
-        share, value = _minimum_on_unit_interval(objective)
+        squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
+        share, value = best_on_segment(self._objective, squares, self.scores, scores)
         self.newest_scores, self.share_of_newest = scores, share
         if value <= self.primal:
             self.w = (1 - share) * self.w + share * w
@@ -179,7 +176,7 @@ class _WorkingSetSolver:
         rows = WorkingRows.of(problem.X, problem.positives[positives], problem.threshold_rows[inside])
         caps_inside = None if caps is None else caps[inside]
         share = problem.positive_share[positives]
-        return Restricted(rows, problem.alpha, self.surrogate, share, caps_inside, g, k0, positives, inside)
+        return Restricted(rows, problem.alpha, self.surrogate, share, caps_inside, g, k0, positives, inside, above)
 
     def _next_to_threshold(self, scores: Floats, keep: Rows) -> tuple[Rows, Rows]:
         """Threshold rows next to the end of the top by rank, together with `keep`; and the rows above them."""
@@ -220,7 +217,20 @@ class _WorkingSetSolver:
     def _solution(self) -> Solution:
         t, _ = top_mean(self.scores[self.problem.threshold_rows], self.caps)
         converged = relative_gap(self.primal, self.dual) <= self.tol
-        return Solution(self.w, t, self.primal, self.dual, self.n_iter, converged, self.recorder.rows)
+        return Solution(
+            self.w, t, self.primal, self.dual, self.n_iter, converged, self.recorder.rows, dual_point=self._dual_point()
+        )
+
+    def _dual_point(self) -> DualPoint | None:
+        """The point of the best lower bound; positives and threshold rows that were left out have zeros."""
+        if self.dual_outcome is None:
+            return None
+        restricted = self.dual_outcome.problem
+        y, p = np.zeros(self.m), np.zeros(self.n_threshold)
+        if self.caps is not None:
+            p[restricted.above] = self.caps[restricted.above]
+        y[restricted.positives], p[restricted.threshold_rows] = restricted.feasible(self.dual_outcome.state)
+        return DualPoint(y, p)
 
 
 def _active_threshold_rows(outcome: Outcome) -> Rows:
@@ -253,17 +263,3 @@ def _thinned(problem: Problem, size: int) -> tuple[Problem, float]:
         problem, X=problem.X[taken], positive=problem.positive[taken], weights=factor * problem.weights[taken]
     )
     return thinned, len(taken) / len(problem.positive)
-
-
-def _minimum_on_unit_interval(objective: Callable[[float], float]) -> tuple[float, float]:
-    """The best of the ends and of eight rounds of golden-section search, for a convex function."""
-    values = {0.0: objective(0.0), 1.0: objective(1.0)}
-    low, high = 0.0, 1.0
-    for _ in range(8):
-        left, right = low + 0.381966 * (high - low), high - 0.381966 * (high - low)
-        for point in (left, right):
-            if point not in values:
-                values[point] = objective(point)
-        low, high = (low, right) if values[left] < values[right] else (left, high)
-    best = min(values, key=lambda share: values[share])
-    return best, values[best]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,15 +19,9 @@ Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 
 
-@dataclass(frozen=True)
-class Problem:
-    r"""Minimise :math:`\frac{\alpha}{2} \|w\|^2 + F(Xw)` over w.
+class WeightedRows:
+    """Rows of two classes with weights, and a formulation: what follows from them without the data."""
 
-    `X` is a dense array or a CSR matrix of float32 or float64, `positive` marks the positive rows and `weights` are
-    all positive. Sums are kept in float64.
-    """
-
-    X: Any
     positive: NDArray[np.bool_]
     weights: Floats
     formulation: Formulation
@@ -58,6 +53,21 @@ class Problem:
         """Weights of the threshold rows, of sum 1."""
         return np.asarray(self.threshold_weights / self.threshold_weights.sum())
 
+
+@dataclass(frozen=True)
+class Problem(WeightedRows):
+    r"""Minimise :math:`\frac{\alpha}{2} \|w\|^2 + F(Xw)` over w.
+
+    `X` is a dense array or a CSR matrix of float32 or float64, `positive` marks the positive rows and `weights` are
+    all positive. Sums are kept in float64.
+    """
+
+    X: Any
+    positive: NDArray[np.bool_]
+    weights: Floats
+    formulation: Formulation
+    alpha: float
+
     def scores(self, w: Floats) -> Floats:
         """All scores, one pass over the data."""
         return matvec(self.X, w)
@@ -76,6 +86,44 @@ def relative_gap(primal: float, dual: float) -> float:
     return max(primal - dual, 0.0) / max(primal, np.finfo(float).tiny)
 
 
+def best_on_segment(
+    objective: Callable[[float, Floats], float], squares: tuple[float, float, float], old: Floats, new: Floats
+) -> tuple[float, float]:
+    """The share of the new point at the best point between an old and a new one, and the objective there.
+
+    The objective is a convex function of ‖w‖² and the scores; `squares` are the products old·old, old·new and new·new
+    of the points themselves. The best of the ends and of eight rounds of golden-section search is taken.
+    """
+    aa, ab, bb = squares
+
+    def at(share: float) -> float:
+        squared = (1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb
+        return objective(squared, (1 - share) * old + share * new)
+
+    values = {0.0: at(0.0), 1.0: at(1.0)}
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        left, right = low + 0.381966 * (high - low), high - 0.381966 * (high - low)
+        for point in (left, right):
+            if point not in values:
+                values[point] = at(point)
+        low, high = (low, right) if values[left] < values[right] else (left, high)
+    best = min(values, key=lambda share: values[share])
+    return best, values[best]
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """A feasible point of the dual, as in `toprank.formulations.certificates`; any multiple of y will do.
+
+    `y` are the variables of the positives, `p` those of the threshold rows, and `threshold_conjugate` is t*(p).
+    """
+
+    y: Floats
+    p: Floats
+    threshold_conjugate: float = 0.0
+
+
 @dataclass
 class Solution:
     """A point, what is known of its quality, and how it was found.
@@ -92,6 +140,10 @@ class Solution:
     history: dict[str, list[float]]
     state: Any = None
     """What a warm start may use; each solver knows its own."""
+    scores: Floats | None = None
+    """Scores of the rows, where the solver has them."""
+    dual_point: DualPoint | None = None
+    """Where the lower bound is attained, if the solver keeps it; None also where the bound is that of y = 0."""
 
     @property
     def gap(self) -> float:
@@ -114,10 +166,10 @@ class Recorder:
         for name, value in zip(HISTORY, values, strict=True):
             self.rows[name].append(value)
         if self.verbose:
-            _logger().info("iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e", *values)
+            logger().info("iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e", *values)
 
 
-def _logger() -> logging.Logger:
+def logger() -> logging.Logger:
     """The logger "toprank"; it writes to the standard error stream unless the application has set up logging."""
     logger = logging.getLogger("toprank")
     if not logger.hasHandlers():

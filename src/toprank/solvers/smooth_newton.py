@@ -37,7 +37,7 @@ from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
 from toprank.formulations.thresholds import SurrogateQuantile
 from toprank.solvers.matrix import Cholesky, sandwich
-from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, relative_gap
 
 Floats = NDArray[np.float64]
 
@@ -67,14 +67,16 @@ def solve_smooth_newton(
     w = np.zeros(problem.X.shape[1]) if start is None else start.coef.astype(np.float64)
     n_iter = 0
     best_primal, best_dual, best, best_scores = np.inf, -np.inf, w, np.zeros(len(problem.positive))
+    dual_point: DualPoint | None = None
     wider: list[Surrogate] = []
     for surrogate in _smoothings(problem.formulation.surrogate):
         smooth = _with_surrogate(problem, surrogate)
         wider.insert(0, surrogate)
         point = _evaluate(smooth, w, None, recorder)
         while n_iter < max_iter:
-            primal, dual = _bounds(problem, smooth, point)
-            best_dual = max(best_dual, dual)
+            primal, dual, conjugate = _bounds(problem, smooth, point)
+            if dual > best_dual:
+                best_dual, dual_point = dual, DualPoint(point.y, point.p, conjugate)
             if primal < best_primal:
                 best_primal, best, best_scores = primal, point.w, point.scores
             recorder.record(n_iter, best_primal, best_dual)
@@ -91,7 +93,7 @@ def solve_smooth_newton(
             break
     t = problem.formulation.threshold.value(best_scores[problem.threshold_rows], problem.threshold_weights)
     converged = relative_gap(best_primal, best_dual) <= tol
-    return Solution(best, t, best_primal, best_dual, n_iter, converged, recorder.rows)
+    return Solution(best, t, best_primal, best_dual, n_iter, converged, recorder.rows, dual_point=dual_point)
 
 
 def _smoothings(surrogate: Surrogate) -> list[Surrogate]:
@@ -156,8 +158,8 @@ def _hessian_weights(problem: Problem, point: _Point, surrogate: Surrogate) -> F
     return h
 
 
-def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, float]:
-    """Objective and lower bound of the problem itself at a point of the smoothed one."""
+def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, float, float]:
+    """Objective, lower bound and t*(p) of the problem itself at a point of the smoothed one."""
     v = problem.alpha * point.w - point.gradient
     s, threshold = point.scores[problem.threshold_rows], problem.formulation.threshold
     assert isinstance(threshold, SurrogateQuantile)
@@ -168,7 +170,7 @@ def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, fl
         conjugate = (threshold.tau * float(np.max(point.p / problem.threshold_share)) - 1) / threshold.beta
     surrogate = problem.formulation.surrogate
     dual, _ = dual_value(surrogate, problem.positive_share, point.y, float(v @ v), problem.alpha, conjugate)
-    return primal, dual
+    return primal, dual, conjugate
 
 
 def _is_done(problem: Problem, point: _Point, tol: float) -> bool:

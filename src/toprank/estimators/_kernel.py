@@ -1,0 +1,280 @@
+"""Kernels for the top family: parameters, the choice of a solver, and models that are sums over training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+
+from toprank.estimators._base import TopClassifier, keep, require_positive, require_share
+from toprank.formulations.formulation import Formulation, Over
+from toprank.formulations.surrogates import get_surrogate
+from toprank.formulations.thresholds import SurrogateQuantile, TopMean
+from toprank.kernels.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, in_blocks
+from toprank.kernels.gram import Gram
+from toprank.kernels.kernel import Kernel
+from toprank.kernels.problem import KernelProblem
+from toprank.solvers.choice import supports_pairs
+from toprank.solvers.problem import Solution, WeightedRows
+
+KernelName = str | Callable[[Any, Any], Any]
+_EXPANSION_SOLVERS = ("pairs", "low-rank", "dual-cd")
+# Rows up to which the pair method is chosen where all rows have multipliers.
+_FEW_ROWS = 8000
+
+
+class KernelClassifier(TopClassifier):
+    """Base of the estimators with a convex formulation: linear, or with a kernel."""
+
+    kernel: KernelName
+    gamma: str | float
+    degree: float
+    coef0: float
+    approximation: str | None
+    n_components: int
+    cache_size: float
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        kernel: KernelName = "linear",
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        approximation: str | None = None,
+        n_components: int = 500,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        cache_size: float = 500,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        keep(locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_positive("cache_size", self.cache_size, "use a number of megabytes such as 500")
+        if self.approximation not in (None, "nystroem", "fourier"):
+            raise ValueError(
+                f"approximation must be None, 'nystroem' or 'fourier', got {self.approximation!r}; None is exact"
+            )
+        if self.approximation is not None:
+            number: Any = self.n_components
+            if not (isinstance(number, Integral) and int(number) >= 1):
+                raise ValueError(f"n_components must be an integer of at least 1, got {self.n_components!r}; use 500")
+            if self.kernel == "precomputed":
+                raise ValueError(
+                    "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another "
+                    "kernel"
+                )
+        if self.approximation == "fourier" and self.kernel != "rbf":
+            raise ValueError(
+                f"approximation='fourier' is for kernel='rbf' only, got kernel={self.kernel!r}; use 'nystroem' instead"
+            )
+
+    def _solvers(self) -> tuple[str, ...]:
+        linear = super()._solvers()
+        pairs = ("pairs",) if "pairs" in linear else ()
+        dual_cd = ("dual-cd",) if self.surrogate in ("quadratic", "hinge") else ()
+        expansion = ("low-rank", *dual_cd)
+        if self.approximation is not None:
+            return linear
+        return (*linear, *expansion) if self.kernel == "linear" else ("auto", *pairs, *expansion)
+
+    def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
+        positive = super()._encode(y)
+        if self.kernel == "precomputed" and self.n_features_in_ != len(y):
+            raise ValueError(
+                f"kernel='precomputed' needs the square matrix of all training rows, got {len(y)} rows and "
+                f"{self.n_features_in_} columns; pass the kernel of the training rows with themselves"
+            )
+        return positive
+
+    def _fit_rows(self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]) -> None:
+        if self.approximation is None and (self.kernel != "linear" or self.solver in ("low-rank", "dual-cd")):
+            self._fit_expansion(X, positive, weights, rows)
+            return
+        if self.approximation is not None:
+            kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
+            random_state, size = check_random_state(self.random_state), min(int(self.n_components), X.shape[0])
+            if self.approximation == "nystroem":
+                self.feature_map_: Any = NystroemFeatures.fit(kernel, X, size, random_state)
+            else:
+                self.feature_map_ = FourierFeatures.fit(kernel.gamma, X, int(self.n_components), random_state)
+            X = self.feature_map_(X)
+        super()._fit_rows(X, positive, weights, rows)
+
+    def _fit_expansion(
+        self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]
+    ) -> None:
+        """Fit w = Σ c φ(x), positives first, which keeps the rows of a class together in memory."""
+        order = np.argsort(~positive, kind="stable")
+        if self.kernel == "precomputed":
+            if issparse(X):
+                raise ValueError("kernel='precomputed' needs a dense matrix, got a sparse one; use X.toarray()")
+            X = X[:, rows][np.ix_(order, order)]
+        else:
+            X = X[order]
+        kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
+        formulation = self._formulation()
+        self.solver_ = self._kernel_solver_for(formulation, X.shape[0]) if self.solver == "auto" else self.solver
+        # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
+        fits = X.shape[0] ** 2 * X.dtype.itemsize <= self.cache_size * 2**20
+        gram = Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
+        problem = KernelProblem(
+            gram=gram,
+            positive=positive[order],
+            weights=weights[order],
+            formulation=formulation,
+            alpha=float(self.alpha),
+        )
+        solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
+        c = solution.coef
+        self._set_expansion(kernel, X, c, rows[order])
+        scores = problem.scores(c) if solution.scores is None else solution.scores
+        scores = scores.astype(X.dtype)
+        margin = 8 * float(np.finfo(X.dtype).eps) * float(np.abs(c).sum()) * float(np.abs(gram.diagonal).max())
+        self._set_attributes(problem, solution, scores, margin)
+
+    def _kernel_solver_for(self, formulation: Formulation, n: int) -> str:
+        """The solver that "auto" stands for."""
+        if not supports_pairs(formulation):
+            return "low-rank"
+        if isinstance(formulation.threshold, SurrogateQuantile):
+            return "pairs" if n <= _FEW_ROWS else "low-rank"
+        return "pairs"
+
+    def _solve_expansion(self, problem: KernelProblem, start: Solution | None) -> Solution:
+        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose}
+        if self.max_iter is not None:
+            common["max_iter"] = self.max_iter
+        if self.solver_ == "pairs":
+            from toprank.solvers.pair_ascent import solve_pairs
+
+            return solve_pairs(problem, problem.gram, cache_size=float(self.cache_size), start=start, **common)
+        if self.solver_ == "low-rank":
+            from toprank.kernels.low_rank import solve_low_rank
+
+            return solve_low_rank(problem, start=start, **common)
+        from toprank.kernels.dual_cd import solve_dual_cd
+
+        return solve_dual_cd(problem, start=start, random_state=check_random_state(self.random_state), **common)
+
+    def _set_expansion(self, kernel: Kernel, X: Any, c: NDArray[Any], rows: NDArray[np.intp]) -> None:
+        """Keep the rows that w is made of; of a linear kernel w itself."""
+        if kernel.name == "linear":
+            self.coef_ = np.asarray(X.T @ c.astype(X.dtype))[None, :]
+            return
+        support = np.flatnonzero(c)
+        support = support[np.argsort(rows[support])]
+        self.support_ = rows[support]
+        self.dual_coef_ = c[support].astype(X.dtype)[None, :]
+        self.support_vectors_ = np.zeros((0, 0), X.dtype) if kernel.name == "precomputed" else X[support]
+        self._kernel = kernel
+
+    def _set_attributes(self, problem: WeightedRows, solution: Solution, scores: NDArray[Any], margin: float) -> None:
+        if hasattr(self, "feature_map_"):
+            margin += self.feature_map_.rounding(self.coef_[0])
+        super()._set_attributes(problem, solution, scores, margin)
+
+    def _scores(self, X: Any) -> NDArray[Any]:
+        if hasattr(self, "dual_coef_"):
+            if self._kernel.name == "precomputed":
+                return np.asarray(X[:, self.support_] @ self.dual_coef_[0])
+            vectors, coefficients = self.support_vectors_, self.dual_coef_[0]
+            if not len(coefficients):  # w = 0; a kernel function of a user need not take no rows
+                return np.zeros(X.shape[0], vectors.dtype)
+            X, vectors = both_dense_or_sparse(X, vectors)
+            return in_blocks(lambda block: self._kernel.block(block, vectors) @ coefficients, X, len(coefficients))
+        if hasattr(self, "feature_map_"):
+            return in_blocks(lambda block: self.feature_map_(block) @ self.coef_[0], X, self.coef_.shape[1])
+        return super()._scores(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+
+class TopMeanClassifier(KernelClassifier):
+    """Base of the estimators with the mean of a share τ of the highest scores."""
+
+    tau: float
+
+    def __init__(
+        self,
+        tau: float = 0.05,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        kernel: KernelName = "linear",
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        approximation: str | None = None,
+        n_components: int = 500,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        cache_size: float = 500,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        keep(locals())
+
+    def _check_parameters(self) -> None:
+        require_share("tau", self.tau)
+        super()._check_parameters()
+
+    def _top_share(self, over: Over) -> Formulation:
+        return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over=over)
+
+
+class SurrogateQuantileClassifier(KernelClassifier):
+    """Base of PatMat and PatMatNP, which have a share τ and a scaling β."""
+
+    tau: float
+    beta: float
+
+    def __init__(
+        self,
+        tau: float = 0.05,
+        beta: float = 0.1,
+        *,
+        alpha: float = 0.1,
+        surrogate: str = "quadratic",
+        kernel: KernelName = "linear",
+        gamma: str | float = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        approximation: str | None = None,
+        n_components: int = 500,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        cache_size: float = 500,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        keep(locals())
+
+    def _check_parameters(self) -> None:
+        require_share("tau", self.tau)
+        require_positive("beta", self.beta, "use a value such as 0.1")
+        super()._check_parameters()
+
+    def _surrogate_quantile(self, over: Over) -> Formulation:
+        surrogate = get_surrogate(self.surrogate)
+        return Formulation(surrogate, SurrogateQuantile(float(self.tau), float(self.beta), surrogate), over=over)

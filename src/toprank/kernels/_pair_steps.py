@@ -1,0 +1,220 @@
+r"""Closed forms of Algorithm 3.1: the best step of a pair of dual variables, and its gain.
+
+The dual is, with :math:`w = \sum_i \alpha_i \phi(x_i) - \sum_j \beta_j \phi(x_j)`, scores s and Σα = Σβ = S,
+
+.. math:: -\tfrac12 \|w\|^2 + \sum_i \left( \text{shift}\, \alpha_i - \tfrac12 \text{width}\, \alpha_i^2 / C_i \right)
+          + T(\beta), \qquad 0 \le \alpha_i \le C_i\, \text{max\_slope}.
+
+The quadratic loss :math:`(1 + \vartheta z)_+^2` has shift = 1/ϑ, width = 1/(2ϑ²) and no bound, the hinge
+:math:`(1 + \vartheta z)_+` has shift = 1/ϑ, width = 0 and max_slope = ϑ. T depends on the threshold:
+
+- mean of the k largest: T = 0 and 0 ≤ β ≤ cS with caps c;
+- surrogate quantile, quadratic, weights q: :math:`T = \text{shift} \sum \beta - \tfrac12 \text{width} \sum \beta_j^2 /
+  (\delta q_j) - \delta \tau`, best at :math:`\delta = \sqrt{\tfrac12 \text{width} \sum \beta_j^2 / q_j / \tau}`;
+- surrogate quantile, hinge: :math:`T = \text{shift} \sum \beta - \delta \tau` with 0 ≤ β ≤ δ q max_slope, best at
+  :math:`\delta = \max_j \beta_j / (q_j\, \text{max\_slope})`,
+
+with the shift, width and max_slope of the quantile's own scaling ϑ = β of the formulation.
+
+Every function gets the difference of scores g in the direction of the step (the objective falls by gΔ at first), the
+curvature :math:`\eta = K_{kk} + K_{ll} - 2 K_{kl}` and what belongs to the two variables, and returns (Δ, gain).
+Theorems are those of the paper, with its Δ_lb read as the max and Δ_ub as the min of their terms throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def root(slope: float, curvature: float) -> float:
+    """Where the derivative −slope − curvature · Δ is zero; for a line, the end that it rises to."""
+    if curvature > 0:
+        return -slope / curvature
+    return 0.0 if slope == 0 else -np.inf if slope > 0 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def clip(value: float, low: float, high: float) -> float:
+    """The nearest point of an interval; where rounding has left it empty, no step."""
+    return 0.0 if low > high else min(max(value, low), high)
+
+
+@njit(cache=True, nogil=True)
+def gain_of(step: float, slope: float, curvature: float) -> float:
+    """Rise of a concave parabola."""
+    return -step * (slope + 0.5 * curvature * step)
+
+
+@njit(cache=True, nogil=True)
+def two_positives(
+    g: float, eta: float, alpha_k: float, alpha_l: float, C_k: float, C_l: float, width: float, max_slope: float
+) -> Any:
+    """First case of Theorems 3.1, C.1, D.1 and D.2: α_k + Δ, α_l − Δ; g = s_k − s_l."""
+    slope = g + width * (alpha_k / C_k - alpha_l / C_l)
+    curvature = eta + width * (1 / C_k + 1 / C_l)
+    low = max(-alpha_k, alpha_l - C_l * max_slope)
+    high = min(C_k * max_slope - alpha_k, alpha_l)
+    step = clip(root(slope, curvature), low, high)
+    return step, gain_of(step, slope, curvature)
+
+
+@njit(cache=True, nogil=True)
+def capped_mixed(
+    g: float,
+    eta: float,
+    alpha_k: float,
+    beta_l: float,
+    C_k: float,
+    cap_l: float,
+    total: float,
+    others: float,
+    shift: float,
+    width: float,
+    max_slope: float,
+) -> Any:
+    """Second case of Theorems 3.1 and D.1: α_k + Δ, β_l + Δ; g = s_k − s_l.
+
+    `total` is S and `others` the largest β_j / cap_j apart from l, or minus infinity without caps (K = 1). The cap of l
+    itself, β_l + Δ ≤ cap_l (S + Δ), binds only if it is below 1.
+    """
+    slope = g - shift + width * alpha_k / C_k
+    curvature = eta + width / C_k
+    low = max(max(-alpha_k, -beta_l), others - total)
+    high = C_k * max_slope - alpha_k
+    if cap_l < 1:
+        high = min(high, max(cap_l * total - beta_l, 0.0) / (1 - cap_l))
+    step = clip(root(slope, curvature), min(low, 0.0), high)
+    return step, gain_of(step, slope, curvature)
+
+
+@njit(cache=True, nogil=True)
+def capped_two_thresholds(
+    g: float, eta: float, beta_k: float, beta_l: float, cap_k: float, cap_l: float, total: float
+) -> Any:
+    """Third case of Theorems 3.1 and D.1: β_k + Δ, β_l − Δ; g = s_l − s_k; without caps (K = 1) they are 1."""
+    low, high = -beta_k, beta_l
+    if cap_l < 1:
+        low = max(low, min(beta_l - cap_l * total, 0.0))
+    if cap_k < 1:
+        high = min(high, max(cap_k * total - beta_k, 0.0))
+    step = clip(root(g, eta), low, high)
+    return step, gain_of(step, g, eta)
+
+
+@njit(cache=True, nogil=True)
+def quadratic_mixed(
+    g: float,
+    eta: float,
+    alpha_k: float,
+    beta_l: float,
+    C_k: float,
+    q_l: float,
+    squares: float,
+    tau: float,
+    shift: float,
+    width: float,
+    quantile_shift: float,
+    quantile_width: float,
+) -> Any:
+    """Second case of Theorem C.1: Δ for the present δ, then the best δ; `squares` is Σ β²/q before the step."""
+    delta = np.sqrt(0.5 * quantile_width * squares / tau)
+    slope = g - shift - quantile_shift + width * alpha_k / C_k
+    curvature = eta + width / C_k
+    bend = quantile_width / (delta * q_l)
+    step = clip(root(slope + bend * beta_l, curvature + bend), max(-alpha_k, -beta_l), np.inf)
+    after = squares + step * (2 * beta_l + step) / q_l
+    return step, gain_of(step, slope, curvature) - rise_of_root(squares, after, quantile_width, tau)
+
+
+@njit(cache=True, nogil=True)
+def quadratic_two_thresholds(
+    g: float,
+    eta: float,
+    beta_k: float,
+    beta_l: float,
+    q_k: float,
+    q_l: float,
+    squares: float,
+    tau: float,
+    quantile_width: float,
+) -> Any:
+    """Third case of Theorem C.1, likewise."""
+    delta = np.sqrt(0.5 * quantile_width * squares / tau)
+    factor = quantile_width / delta
+    slope = g + factor * (beta_k / q_k - beta_l / q_l)
+    step = clip(root(slope, eta + factor * (1 / q_k + 1 / q_l)), -beta_k, beta_l)
+    after = squares + step * (2 * beta_k + step) / q_k - step * (2 * beta_l - step) / q_l
+    return step, gain_of(step, g, eta) - rise_of_root(squares, after, quantile_width, tau)
+
+
+@njit(cache=True, nogil=True)
+def rise_of_root(before: float, after: float, width: float, tau: float) -> float:
+    """Change of 2√(½ width τ Σβ²/q): what the quadratic quantile costs at the best δ."""
+    return float(np.sqrt(2 * width * tau) * (np.sqrt(max(after, 0.0)) - np.sqrt(before)))
+
+
+@njit(cache=True, nogil=True)
+def peak(slope: float, curvature: float, left: float, right: float, falling: float, rising: float) -> float:
+    """The maximum of −slope·Δ − ½ curvature·Δ² − h(Δ), h convex: slope −falling, 0 from left to right, then rising."""
+    step = root(slope - falling, curvature)
+    if step < left:
+        return step
+    step = root(slope, curvature)
+    if step <= right:
+        return max(step, left)
+    return max(root(slope + rising, curvature), right)
+
+
+@njit(cache=True, nogil=True)
+def hinge_mixed(
+    g: float,
+    eta: float,
+    alpha_k: float,
+    beta_l: float,
+    C_k: float,
+    q_l: float,
+    others: float,
+    tau: float,
+    shift: float,
+    max_slope: float,
+    quantile_shift: float,
+    quantile_slope: float,
+) -> Any:
+    """Second case of Theorem D.2; `others` is the largest β_j / q_j apart from l.
+
+    The paper's two possibilities are the pieces left and right of the kink at which β_l takes δ over; the kink is a
+    third one.
+    """
+    slope = g - shift - quantile_shift
+    cost = tau / quantile_slope
+    step = peak(slope, eta, -np.inf, others * q_l - beta_l, 0.0, cost / q_l)
+    step = clip(step, max(-alpha_k, -beta_l), C_k * max_slope - alpha_k)
+    dearer = max(others, (beta_l + step) / q_l) - max(others, beta_l / q_l)
+    return step, gain_of(step, slope, eta) - cost * dearer
+
+
+@njit(cache=True, nogil=True)
+def hinge_two_thresholds(
+    g: float,
+    eta: float,
+    beta_k: float,
+    beta_l: float,
+    q_k: float,
+    q_l: float,
+    others: float,
+    tau: float,
+    quantile_slope: float,
+) -> Any:
+    """Third case of Theorem D.2; `others` is the largest β_j / q_j apart from k and l."""
+    cost = tau / quantile_slope
+    left, right = beta_l - others * q_l, others * q_k - beta_k
+    if left > right:  # δ is set by l, then by k
+        left = right = (beta_l * q_k - beta_k * q_l) / (q_k + q_l)
+    step = clip(peak(g, eta, left, right, cost / q_l, cost / q_k), -beta_k, beta_l)
+    before = max(others, max(beta_k / q_k, beta_l / q_l))
+    after = max(others, max((beta_k + step) / q_k, (beta_l - step) / q_l))
+    return step, gain_of(step, g, eta) - cost * (after - before)

@@ -1,0 +1,50 @@
+"""What a kernel solver gets: as in `toprank.solvers.problem`, with a kernel matrix in place of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.formulation import Formulation
+from toprank.kernels.gram import Gram
+from toprank.solvers.problem import WeightedRows
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KernelProblem(WeightedRows):
+    r"""Minimise :math:`\frac{\alpha}{2} c^\top K c + F(Kc)` over c, where :math:`w = \sum_i c_i\, \phi(x_i)`.
+
+    `gram` is the kernel matrix K of all rows, `positive` marks the positive ones and `weights` are all positive.
+    """
+
+    gram: Gram
+    positive: NDArray[np.bool_]
+    weights: Floats
+    formulation: Formulation
+    alpha: float
+
+    def scores(self, c: Floats) -> Floats:
+        """All scores K c."""
+        return self.gram.product(c)
+
+    def primal(self, c: Floats, scores: Floats) -> float:
+        """The objective at c, whose scores are known."""
+        return 0.5 * self.alpha * float(c @ scores) + self.formulation.evaluate(scores, self.positive, self.weights)[0]
+
+    def signed(self, y: Floats, p: Floats) -> Floats:
+        """Weights r of all rows, whose sum Σ rᵢ φ(xᵢ) is that of the positives by y minus Σy times that of p."""
+        row_weights = np.zeros(len(self.positive))
+        row_weights[self.positives] = y
+        row_weights[self.threshold_rows] -= y.sum() * p
+        return row_weights
+
+    def lower_bound(self, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:
+        """The dual objective at the best multiple of y; `toprank.formulations.certificates` has the formula."""
+        squared_norm = self.gram.quadratic(self.signed(y, p))
+        surrogate = self.formulation.surrogate
+        return dual_value(surrogate, self.positive_share, y, squared_norm, self.alpha, threshold_conjugate)[0]
