@@ -1,7 +1,10 @@
 """The examples run and show what their pages say."""
 
 import importlib.util
+import os
 from pathlib import Path
+
+import numpy as np
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -23,5 +26,25 @@ def test_collapse(tmp_path, capsys):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_pair_sums(tmp_path):
+    module = load_example("pair_sums")
+    series, exact, _ = module.main(tmp_path / "figure.png")
+    assert (series < module.EPS).all()
+    assert np.max(exact) < 1e-12
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_movielens(tmp_path, capsys, monkeypatch):
+    module = load_example("movielens")
+    if "TOPRANK_DATA" in os.environ:
+        wmw = module.main(tmp_path / "figure.png", n_users=3, sizes=(50, 100), name="movielens_100k")
+        assert set(wmw) == {50, 100}
+        assert all(0.55 < value < 0.95 for value in wmw.values())
+        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.delenv("TOPRANK_DATA", raising=False)
+    assert module.main(tmp_path / "none.png") == {}
+    assert "TOPRANK_DATA" in capsys.readouterr().out
+
+
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"collapse"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"collapse", "movielens", "pair_sums"}

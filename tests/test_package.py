@@ -15,7 +15,7 @@ import toprank
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ["numba", "matplotlib", "pandas", "polars", "dask", "sklearn", "scipy", "tabmat"]
-MODULES = ["toprank", "toprank.datasets", "toprank.metrics"]
+MODULES = ["toprank", "toprank.datasets", "toprank.metrics", "toprank.pairwise"]
 
 
 def public_names():

@@ -13,10 +13,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toprank import datasets, metrics
+    from toprank import datasets, metrics, pairwise
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import DegenerateSolutionWarning
+    from toprank.pairwise.wmw import WMWRanker
 
 __version__ = "0.1.0.dev0"
 
@@ -30,13 +31,16 @@ __all__ = [
     "TopMeanK",
     "TopPush",
     "TopPushK",
+    "WMWRanker",
     "datasets",
     "metrics",
+    "pairwise",
     "path",
 ]
 
 _HOME = {
     "DegenerateSolutionWarning": "exceptions",
+    "WMWRanker": "pairwise.wmw",
     "path": "estimators.path",
     **dict.fromkeys(
         ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
