@@ -249,16 +249,43 @@ def test_same_seed_pickle_and_clone(parameters):
     np.testing.assert_array_equal(quiet_fit(clone(fitted), X, y).decision_function(X), scores)
 
 
-@pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
-def test_other_kernels(kernel):
-    """The sigmoid kernel with these parameters is close to a linear one; in general it is not positive."""
+def test_poly_kernel():
     X, y = blobs()
-    fitted = TopPushK(k=3, kernel=kernel, gamma=0.01, degree=2, coef0=0.5, alpha=1e-3).fit(X, y)
+    fitted = TopPushK(k=3, kernel="poly", gamma=0.01, degree=2, coef0=0.5, alpha=1e-3).fit(X, y)
     assert fitted.dual_gap_ <= 1e-4
-    if kernel == "poly":
-        K = polynomial_kernel(X, X[fitted.support_], gamma=0.01, degree=2, coef0=0.5)
-        expected = K @ fitted.dual_coef_[0] - fitted.threshold_
-        np.testing.assert_allclose(fitted.decision_function(X), expected, atol=1e-9)
+    K = polynomial_kernel(X, X[fitted.support_], gamma=0.01, degree=2, coef0=0.5)
+    expected = K @ fitted.dual_coef_[0] - fitted.threshold_
+    np.testing.assert_allclose(fitted.decision_function(X), expected, atol=1e-9)
+
+
+def test_few_directions_are_for_the_low_rank_route():
+    X, y = blobs()
+    assert TopPush(kernel="poly", degree=1, coef0=1.0).fit(X, y).solver_ == "low-rank"
+    assert TopPush(kernel="poly", degree=5, coef0=1.0).fit(X, y).solver_ == "pairs"
+
+
+def test_a_stall_of_the_pairs_is_ended_by_the_low_rank_route(monkeypatch):
+    monkeypatch.setattr("toprank.estimators._kernel._MOVES", 3)
+    monkeypatch.setattr("toprank.estimators._kernel._MOVES_A_ROW", 0)
+    X, y = blobs()
+    fitted = TopPushK(k=3, kernel="rbf").fit(X, y)
+    assert fitted.solver_ == "low-rank"
+    assert fitted.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("solver", ["auto", "pairs", "low-rank", "dual-cd"])
+def test_a_kernel_that_is_not_positive_is_refused(solver, rng):
+    A = rng.standard_normal((40, 40))
+    with pytest.raises(ValueError, match="'precomputed' is not positive semidefinite.*eigenvalues from.*nystroem"):
+        TopPush(kernel="precomputed", solver=solver).fit(A + A.T, np.arange(40) % 3 == 0)
+
+
+def test_of_a_sigmoid_kernel_the_positive_part_is_used():
+    X, y = blobs()
+    model = TopPushK(k=3, kernel="sigmoid", gamma=0.5, alpha=1e-3)
+    with pytest.raises(ValueError, match="'sigmoid' is not positive semidefinite"):
+        model.fit(X, y)
+    assert model.set_params(approximation="nystroem", random_state=0).fit(X, y).dual_gap_ <= 1e-4
 
 
 def test_gamma_by_name():
@@ -432,6 +459,8 @@ def expected_failures(estimator):
         failures["check_fit2d_1feature"] = (
             "its data have a single negative, too few for k = 1.5, which the message says"
         )
+        for name in ("check_positive_only_tag_during_fit", "check_estimators_dtypes"):
+            failures[name] = "its matrix is not positive semidefinite, which the message says"
     return failures
 
 

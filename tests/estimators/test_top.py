@@ -216,7 +216,7 @@ def test_warm_start_with_other_features():
             TopPush(solver="lbfgs"),
             "solver must be one of 'auto', 'newton', 'pairs', 'apg', 'sgd', 'low-rank', 'dual-cd' for TopPush, got",
         ),
-        (PatMat(solver="apg"), "solver must be one of 'auto', 'newton', 'sgd' for PatMat"),
+        (PatMat(solver="apg"), "solver must be one of 'auto', 'newton', 'pairs', 'sgd', 'low-rank', 'dual-cd' for"),
         (Grill(solver="newton"), "solver must be one of 'auto', 'sgd' for Grill"),
         (TopPush(max_iter=0), "max_iter must be at least 1"),
         (TopPushK(k=0), "k must be positive"),

@@ -29,7 +29,8 @@ gamma : {"scale", "auto"} or float, default="scale"
     Parameter of "rbf", ``exp(-gamma * ||x - x'||²)``, "poly" and "sigmoid"; "scale" is ``1 / (n_features * X.var())``,
     "auto" is ``1 / n_features``.
 degree, coef0 : float, default=3 and 0.0
-    Parameters of "poly", ``(gamma * x·x' + coef0) ** degree``, and "sigmoid", ``tanh(gamma * x·x' + coef0)``.
+    Parameters of "poly", ``(gamma * x·x' + coef0) ** degree``, and "sigmoid", ``tanh(gamma * x·x' + coef0)``. The
+    latter is seldom positive semidefinite; then `fit` says so, and an approximation takes its positive part.
 approximation : {None, "nystroem", "fourier"}, default=None
     None is exact. Otherwise the kernel is replaced by features, as many as `n_components`, and the model is linear in
     them: it predicts without its training rows. "fourier" is for "rbf" only.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from numbers import Integral
 from typing import Any
 
@@ -26,6 +27,8 @@ KernelName = str | Callable[[Any, Any], Any]
 _EXPANSION_SOLVERS = ("pairs", "low-rank", "dual-cd")
 # Rows up to which the pair method is chosen where all rows have multipliers.
 _FEW_ROWS = 8000
+# Moves of the pair method after which "auto" takes the low-rank route, in all and for each row.
+_MOVES, _MOVES_A_ROW = 50_000, 100
 
 
 class KernelClassifier(TopClassifier):
@@ -126,7 +129,7 @@ class KernelClassifier(TopClassifier):
             X = X[order]
         kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
         formulation = self._formulation()
-        self.solver_ = self._kernel_solver_for(formulation, X.shape[0]) if self.solver == "auto" else self.solver
+        self.solver_ = self._kernel_solver_for(formulation, kernel, X) if self.solver == "auto" else self.solver
         # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
         fits = X.shape[0] ** 2 * X.dtype.itemsize <= self.cache_size * 2**20
         gram = Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
@@ -137,7 +140,10 @@ class KernelClassifier(TopClassifier):
             formulation=formulation,
             alpha=float(self.alpha),
         )
+        gram.check_definite()
         solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
+        if solution.dual > solution.primal * (1 + 1e-4):
+            raise ValueError(gram.not_definite("the lower bound is above the objective"))
         c = solution.coef
         self._set_expansion(kernel, X, c, rows[order])
         scores = problem.scores(c) if solution.scores is None else solution.scores
@@ -145,13 +151,13 @@ class KernelClassifier(TopClassifier):
         margin = 8 * float(np.finfo(X.dtype).eps) * float(np.abs(c).sum()) * float(np.abs(gram.diagonal).max())
         self._set_attributes(problem, solution, scores, margin)
 
-    def _kernel_solver_for(self, formulation: Formulation, n: int) -> str:
-        """The solver that "auto" stands for."""
-        if not supports_pairs(formulation):
+    def _kernel_solver_for(self, formulation: Formulation, kernel: Kernel, X: Any) -> str:
+        """The solver that "auto" stands for; pairs are slow where the kernel matrix has a low rank."""
+        n, d = X.shape
+        low_rank = kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= n
+        if low_rank or not supports_pairs(formulation):
             return "low-rank"
-        if isinstance(formulation.threshold, SurrogateQuantile):
-            return "pairs" if n <= _FEW_ROWS else "low-rank"
-        return "pairs"
+        return "pairs" if isinstance(formulation.threshold, TopMean) or n <= _FEW_ROWS else "low-rank"
 
     def _solve_expansion(self, problem: KernelProblem, start: Solution | None) -> Solution:
         common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose}
@@ -160,7 +166,13 @@ class KernelClassifier(TopClassifier):
         if self.solver_ == "pairs":
             from toprank.solvers.pair_ascent import solve_pairs
 
-            return solve_pairs(problem, problem.gram, cache_size=float(self.cache_size), start=start, **common)
+            if self.solver == "auto" and self.max_iter is None:
+                common["max_iter"] = _MOVES + _MOVES_A_ROW * problem.gram.n
+            solution = solve_pairs(problem, problem.gram, cache_size=float(self.cache_size), start=start, **common)
+            if solution.converged or "max_iter" not in common or self.max_iter is not None:
+                return solution
+            del common["max_iter"]  # a stall: the kernel matrix has directions of hardly any weight
+            self.solver_, start = "low-rank", solution
         if self.solver_ == "low-rank":
             from toprank.kernels.low_rank import solve_low_rank
 

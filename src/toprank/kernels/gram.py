@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 # Rows of a block of a product, and of a stripe of the whole matrix; fixed, so that sums do not depend on the cores.
 _BLOCK_ROWS = 256
+# Rows whose part of the matrix is looked at for negative eigenvalues.
+_DEFINITE_ROWS = 300
 # Columns of a tile of a product.
 _TILE_COLUMNS = 1024
 
@@ -88,6 +90,29 @@ class Gram:
                 return None
             self._compute_all()
         return self._cache
+
+    def check_definite(self) -> None:
+        """Raise an error if a part of the matrix shows that a kernel that may be indefinite is.
+
+        Without this a dual problem is not concave, and its lower bounds are none.
+        """
+        kernel = self.kernel
+        if kernel.name in ("linear", "rbf") or (kernel.name == "poly" and kernel.coef0 >= 0):
+            return
+        some = np.unique(np.linspace(0, self.n - 1, _DEFINITE_ROWS).astype(np.intp))
+        values = np.linalg.eigvalsh(self.between(some, some).astype(np.float64))
+        if values[0] < -1e-5 * np.abs(values).max():
+            raise ValueError(
+                self.not_definite(f"of {len(some)} rows it has eigenvalues from {values[0]:.1e} to {values[-1]:.1e}")
+            )
+
+    def not_definite(self, reason: str) -> str:
+        """The message of an error about a kernel that is not positive semidefinite."""
+        return (
+            f"kernel={self.kernel.name!r} is not positive semidefinite on these rows: {reason}. There is no convex "
+            "problem to solve; use kernel='rbf', other parameters, or approximation='nystroem', which takes the "
+            "positive part"
+        )
 
     def rows(self, indices: Any) -> NDArray[Any]:
         """Rows of K as an array of shape (len(indices), n); missing rows are computed together."""

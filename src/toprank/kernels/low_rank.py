@@ -19,9 +19,9 @@ Steps:
 
 1. Pivots: at first by :math:`R_{ii}`.
 2. The linear problem by `solve_newton` or `solve_smooth_newton`, from the last solution, as exactly as the gap needs.
-3. The lower bound with the true kernel, and the direction of r. If r has very many entries, a sample of them says first
-   whether the gap is small enough for that; if not, :math:`r^\top R\, r \le (\sum_i |r_i| \sqrt{R_{ii}})^2` gives a
-   bound for nothing, a poor one.
+3. The lower bound with the true kernel, and the direction of r, from K r. Where K is not in memory, a sample of the
+   entries says first whether the gap is small enough for that; if not, :math:`r^\top R\, r \le (\sum_i |r_i|
+   \sqrt{R_{ii}})^2` gives a bound for nothing, a poor one.
 4. Stop when the relative gap is at most `tol`, or when nothing can be added. Otherwise, if the direction is new and the
    gap is falling fast, go on with step 2; else add pivots, up to twice as many as there are. Last, the objective is
    computed again from the coefficients with K.
@@ -56,8 +56,8 @@ _DIRECTIONS = 30
 _FAR, _SLOW = 0.1, 0.6
 # Rows of the sample that says whether an exact lower bound is worth its cost.
 _SAMPLE = 512
-# So many kernel values are computed for a lower bound without asking. More are worth it if the gap is at most so many
-# `tol`, and there are at most so many times the values of the factor.
+# More kernel values than the first number are computed for a lower bound only if the gap is at most so many `tol`, and
+# if they are at most so many times those of the factor.
 _FEW_VALUES, _NEAR, _MORE_VALUES = 500_000_000, 100.0, 20
 # Part of the last gap to which the linear problem is solved by the interior-point method.
 _EXACTNESS = 0.01
@@ -206,11 +206,10 @@ class _LowRankSolver:
         importance = np.abs(r) + 1e-3 * np.abs(r).mean()
         in_span = transpose_matvec(self.factor.features, r)
         n_active = np.count_nonzero(r)
-        is_cheap = gram.full is not None or n_active * self.n <= _FEW_VALUES
-        if not is_cheap:
+        if gram.full is None and self._can_add_pivots():
             gap = self._estimated_gap(point, r, in_span)
-            is_worth_it = gap <= _NEAR * self.tol and n_active <= _MORE_VALUES * self.factor.rank
-            if not is_worth_it and self._can_add_pivots():
+            is_near = gap <= _NEAR * self.tol and n_active <= _MORE_VALUES * self.factor.rank
+            if gap > _FAR or not (is_near or n_active * self.n <= _FEW_VALUES):
                 outside = float(np.abs(r) @ np.sqrt(self.factor.residual)) ** 2
                 self.dual = max(self.dual, self._dual_value(point, float(in_span @ in_span) + outside)[0])
                 return gap, importance, False

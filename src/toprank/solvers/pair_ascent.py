@@ -399,7 +399,7 @@ class _Play:
         g = self.surrogate.shift - self.scores[self.positives] - self.surrogate.width * self.u / self.share
         h = self.scores[self.thresholds] + self.solver.e - self.d * self.b / self.delta
         low_u, high_u = g[self.u > 0].min(initial=np.inf), g[self.u < self.top].max(initial=-np.inf)
-        low_b, high_b = h[self.b > 0].min(), h.max()
+        low_b, high_b = h[self.b > 0].min(initial=np.inf), h.max()
         spread_u, spread_b = max(high_u - low_u, 0.0), max(high_b - low_b, 0.0)
         look_u = ((self.u > 0) | (g > low_u - spread_u)) & ((self.u < self.top) | (g < high_u + spread_u))
         return look_u, (self.b > 0) | (h > low_b - spread_b)

@@ -179,11 +179,12 @@ def _is_done(problem: Problem, point: _Point, tol: float) -> bool:
 
 
 def _newton_step(problem: Problem, point: _Point, metrics: list[Surrogate], recorder: Recorder) -> _Point | None:
-    """A step along the Newton direction by the first of the metrics that makes progress; None if none does."""
-    for surrogate in metrics:
-        weights = _hessian_weights(problem, point, surrogate)
-        if not weights.any() and len(metrics) > 1:
-            continue
+    """A step along the Newton direction by the first of the metrics that makes progress; None if none does.
+
+    Where no row has curvature, as when all positives are beyond their margin, the penalty alone is the metric.
+    """
+    curved = [weights for weights in (_hessian_weights(problem, point, s) for s in metrics) if weights.any()]
+    for weights in curved or [np.zeros(len(point.scores))]:
         following = _line_search(problem, point, _direction(problem, point, weights, recorder), recorder)
         if following is not None:
             return following
