@@ -276,7 +276,7 @@ def test_a_stall_of_the_pairs_is_ended_by_the_low_rank_route(monkeypatch):
 @pytest.mark.parametrize("solver", ["auto", "pairs", "low-rank", "dual-cd"])
 def test_a_kernel_that_is_not_positive_is_refused(solver, rng):
     A = rng.standard_normal((40, 40))
-    with pytest.raises(ValueError, match="'precomputed' is not positive semidefinite.*eigenvalues from.*nystroem"):
+    with pytest.raises(ValueError, match=r"'precomputed' is not positive semidefinite.*eigenvalues from.*nystroem"):
         TopPush(kernel="precomputed", solver=solver).fit(A + A.T, np.arange(40) % 3 == 0)
 
 

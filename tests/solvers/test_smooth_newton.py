@@ -97,3 +97,22 @@ def test_limit_of_iterations(rng):
     solution = solve_smooth_newton(make_problem(rng, "quadratic"), tol=1e-12, max_iter=1)
     assert not solution.converged
     assert solution.n_iter == 1
+
+
+@pytest.mark.parametrize("name", ["hinge", "huber", "quadratic"])
+def test_goes_on_where_no_positive_is_active(name):
+    """From far beyond the optimum, where the loss is zero and no row has curvature."""
+    X = np.vstack([np.eye(12), -np.eye(12)])
+    positive = np.arange(24) < 12
+    surrogate = SURROGATES[name]
+    formulation = Formulation(surrogate, SurrogateQuantile(0.3, 1.0, surrogate), over="negatives")
+    problem = Problem(X, positive, np.ones(24), formulation, 1e-3)
+    solution = solve_smooth_newton(problem, tol=1e-7)
+    start = solve_smooth_newton(problem, tol=1e-7)
+    start.coef = 100 * start.coef
+    again = solve_smooth_newton(problem, tol=1e-7, start=start)
+    assert solution.converged
+    assert again.converged
+    assert again.primal == pytest.approx(solution.primal, rel=1e-6)
+    exact = optimum(X, positive, np.ones(24), 1e-3, name, tau=0.3, beta=1.0)
+    assert again.primal == pytest.approx(exact, rel=1e-6)

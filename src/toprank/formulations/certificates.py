@@ -30,6 +30,8 @@ def dual_value(
     """D at the best multiple of y, and that multiple; `squared_norm` is ‖X₊ᵀy − S Xᵀp‖²."""
     slopes = y / share
     total = float(y.sum())
+    if total <= 0:  # no positive is active
+        return 0.0, 0.0
     largest = surrogate.max_slope / max(float(slopes.max()), np.finfo(float).tiny)
     if isinstance(surrogate, PiecewiseQuadratic):
         rise = total * (surrogate.shift - threshold_conjugate)
