@@ -29,7 +29,7 @@ demo: $(VENV)/.installed-plot
 	$(BIN)/python -m toprank.demo
 
 test: $(VENV)/.installed-test
-	$(PYTEST)
+	$(PYTEST) -n auto
 
 test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow

@@ -94,7 +94,7 @@ def draw(sizes, wmw, errors, path):
     axes.set(xscale="log", xlabel="users whose ratings are the features", ylabel="WMW on the user's test movies")
     axes.set_xticks(list(PUBLISHED), [str(size) for size in PUBLISHED])
     axes.minorticks_off()
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower right")
     axes.set_title("Ranking the movies of a user by the ratings of others")
     figure.savefig(path, dpi=90)
 

@@ -63,7 +63,7 @@ def draw(series, exact, y, errors, path):
     left.axhline(exact, color="#0072b2", label="exact summation")
     left.set(title="largest error of a sum of erfc", xlabel="ε", ylabel="error / Σ|q|", ylim=(1e-17, 1e-2))
     left.invert_xaxis()
-    left.legend(frameon=False)
+    left.legend(frameon=False, loc="lower right")
     for (label, error), colour in zip(errors.items(), ["#0072b2", "#009e73", "#cc79a7", "#d55e00"], strict=True):
         right.semilogy(y, error, ".", markersize=2, color=colour, label=label)
     right.set(title="500 normal sources: error at a target", xlabel="target y", ylabel="error / value")

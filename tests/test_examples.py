@@ -46,5 +46,17 @@ def test_movielens(tmp_path, capsys, monkeypatch):
     assert "TOPRANK_DATA" in capsys.readouterr().out
 
 
+def test_kernel_fashion(tmp_path, capsys, monkeypatch):
+    module = load_example("kernel_fashion")
+    if "TOPRANK_DATA" in os.environ:
+        precisions = module.main(tmp_path / "figure.png", n_train=1500)
+        assert {kernel for kernel, _ in precisions} == {"linear", "Gaussian"}
+        assert all(values[0] > 0.5 for (kernel, _), values in precisions.items() if kernel == "Gaussian")
+        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.delenv("TOPRANK_DATA", raising=False)
+    assert module.main(tmp_path / "none.png") == {}
+    assert "TOPRANK_DATA" in capsys.readouterr().out
+
+
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"collapse", "movielens", "pair_sums"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"collapse", "kernel_fashion", "movielens", "pair_sums"}

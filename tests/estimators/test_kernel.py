@@ -237,7 +237,7 @@ def test_a_new_fit_leaves_nothing_of_the_last_model():
         {"approximation": "fourier"},
         {"kernel": "poly", "solver": "dual-cd"},
     ],
-    ids=str,
+    ids=["rbf", "callable", "precomputed", "nystroem", "fourier", "dual-cd"],
 )
 def test_same_seed_pickle_and_clone(parameters):
     X, y = blobs(60)

@@ -34,6 +34,9 @@ class Surrogate(ABC):
     max_slope: float
     """Upper end of the domain of the conjugate."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def value(self, z: Floats) -> Floats:
         """Loss."""

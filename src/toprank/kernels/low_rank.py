@@ -74,7 +74,7 @@ def solve_low_rank(
     problem: KernelProblem,
     *,
     tol: float = 1e-4,
-    max_iter: int = 1000,
+    max_iter: int = 5000,
     verbose: int = 0,
     start: Solution | None = None,
     first_rank: int = 200,
