@@ -169,7 +169,7 @@ class KernelClassifier(TopClassifier):
             if self.solver == "auto" and self.max_iter is None:
                 common["max_iter"] = _MOVES + _MOVES_A_ROW * problem.gram.n
             solution = solve_pairs(problem, problem.gram, cache_size=float(self.cache_size), start=start, **common)
-            if solution.converged or "max_iter" not in common or self.max_iter is not None:
+            if self.solver != "auto" or self.max_iter is not None or solution.n_iter < common["max_iter"]:
                 return solution
             del common["max_iter"]  # a stall: the kernel matrix has directions of hardly any weight
             self.solver_, start = "low-rank", solution

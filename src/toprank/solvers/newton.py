@@ -95,7 +95,7 @@ class _WorkingSetSolver:
             failures = 0 if outcome.solved else failures + 1
             inner_tol = min(inner_tol, max(0.3 * self.tol if gap > self.tol else _COLLAPSE / 10, 0.1 * gap))
             if gap > 0.5 * previous:
-                self.size = int(1.5 * self.size)
+                self.size = min(int(1.5 * self.size), 2 * self.n)
             previous = gap
         return self._solution()
 
