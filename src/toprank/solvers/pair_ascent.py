@@ -129,7 +129,8 @@ class _WorkingSet:
         place = np.full(size, -1)
         kept = np.flatnonzero(self.place >= 0)[:slots]
         place[kept] = np.arange(len(kept))
-        rows[: len(kept), :old] = self.rows[self.place[kept]][:, :old]
+        # in order where all are there, and then without a copy in between
+        rows[: len(kept), :old] = self.rows if len(kept) == old else self.rows[self.place[kept]]
         rows[: len(kept), old:] = self.products.between(self.numbers[kept], new)
         more = np.arange(old, size)[: slots - len(kept)]
         place[more] = np.arange(len(kept), len(kept) + len(more))
