@@ -10,7 +10,6 @@ import json
 import resource
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from top_cases import load_case, scaled
+from top_cases import fit, fit_seconds, load_case, scaled
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.datasets import binarize, load, split_half_quarters
@@ -46,20 +45,6 @@ PUBLISHED = {
     ("rbf", "Pat&Mat 0.05"): (80.77, 81.28, 85.74, 82.92, 74.91, 65.04),
     ("rbf", "Pat&Mat 0.1"): (81.30, 84.14, 82.58, 83.12, 77.82, 66.50),
 }
-
-
-def fit(model, X, y):
-    """Fit without warnings; what they would say is in the tables."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
-
-
-def fit_seconds(model, X, y):
-    """Seconds of a fit."""
-    start = time.perf_counter()
-    fit(model, X, y)
-    return time.perf_counter() - start
 
 
 def few_rows(X, y, most=250):

@@ -7,34 +7,19 @@ All figures are ratios within one run. Needs TOPRANK_DATA for all parts but grow
 
 import argparse
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
-from top_cases import LARGE, SMALL, load_case, scaled, variants
+from top_cases import LARGE, SMALL, fit, fit_seconds, load_case, scaled, variants
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.datasets import make_imbalanced
 from toprank.formulations.surrogates import SURROGATES
 
 ALPHAS = (1.0, 1e-2, 1e-4)
-
-
-def fit(model, X, y):
-    """Fit without warnings; what they would say is in the tables."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
-
-
-def fit_seconds(model, X, y):
-    """Seconds of a fit."""
-    start = time.perf_counter()
-    fit(model, X, y)
-    return time.perf_counter() - start
 
 
 def optimality(arguments):
