@@ -11,7 +11,7 @@ from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.kernels.gram import Gram
 from toprank.kernels.kernel import Kernel
 from toprank.kernels.problem import KernelProblem
-from toprank.solvers import pair_ascent, row_products
+from toprank.solvers import pair_ascent, row_products, working_set
 from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.newton import solve_newton
@@ -165,7 +165,7 @@ def test_a_growing_working_set_reaches_the_same_optimum(name, threshold, cache_s
     monkeypatch.setattr(pair_ascent, "_FIRST_POSITIVES", 5)
     monkeypatch.setattr(row_products, "_FEW_ROWS", 0)
     sizes = []
-    add = pair_ascent._WorkingSet.add
+    add = working_set.WorkingSet.add
 
     def add_and_note(self, new):
         add(self, new)
@@ -175,7 +175,7 @@ def test_a_growing_working_set_reaches_the_same_optimum(name, threshold, cache_s
         np.testing.assert_allclose(self.rows[self.place[placed]], expected, atol=1e-12)
         assert self.rows.nbytes <= max(cache_size * 2**20, 8 * 8 * len(self.numbers))
 
-    monkeypatch.setattr(pair_ascent._WorkingSet, "add", add_and_note)
+    monkeypatch.setattr(working_set.WorkingSet, "add", add_and_note)
     monkeypatch.setattr(pair_ascent, "_LINEAR_CACHE", cache_size)
     problem = make_linear(np.random.default_rng(5), name, threshold, n=300, d=40, alpha=0.3)
     solution = solve_linear_pairs(problem, tol=1e-6)
