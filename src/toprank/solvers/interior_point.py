@@ -51,30 +51,43 @@ class State:
 
     extended: Floats
     S: float
-    y: Floats
-    p: Floats
-    room: Floats
-    r: Floats
+    columns: Floats
+    """Shape (4, n): y, p, room and r, of which those that a row does not need do not change."""
+
+    @property
+    def y(self) -> Floats:
+        """Multipliers."""
+        return np.asarray(self.columns[0])
+
+    @property
+    def p(self) -> Floats:
+        """Slacks of the multipliers."""
+        return np.asarray(self.columns[1])
+
+    @property
+    def room(self) -> Floats:
+        """Room between the multipliers and their upper bounds."""
+        return np.asarray(self.columns[2])
+
+    @property
+    def r(self) -> Floats:
+        """Slacks of the room."""
+        return np.asarray(self.columns[3])
 
     def moved(self, step: float, direction: State) -> State:
         """The iterate after a step; rounding does not take a multiplier or slack to zero."""
-        return State(
-            self.extended + step * direction.extended,
-            self.S + step * direction.S,
-            np.maximum(self.y + step * direction.y, _LEAST),
-            np.maximum(self.p + step * direction.p, _LEAST),
-            np.maximum(self.room + step * direction.room, _LEAST),
-            np.maximum(self.r + step * direction.r, _LEAST),
-        )
+        columns = step * direction.columns
+        columns += self.columns
+        np.maximum(columns, _LEAST, out=columns)
+        return State(self.extended + step * direction.extended, self.S + step * direction.S, columns)
 
     def is_finite(self) -> bool:
         """Whether no number has overflowed."""
-        columns = (self.extended, self.y, self.p, self.room, self.r)
-        return bool(np.isfinite(self.S) and all(np.isfinite(column.sum()) for column in columns))
+        return bool(np.isfinite(self.S + self.extended.sum() + self.columns.sum()))
 
     def rows(self, kept: NDArray[np.bool_]) -> State:
         """The iterate of the rows under a mask."""
-        return replace(self, y=self.y[kept], p=self.p[kept], room=self.room[kept], r=self.r[kept])
+        return replace(self, columns=self.columns[:, kept])
 
 
 @dataclass
@@ -164,8 +177,8 @@ class Restricted:
             S = float(positives[0].sum())
             nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
             t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
-        columns = [np.concatenate(pair) for pair in zip(positives, rows, strict=True)]
-        return State(np.concatenate([w, [t, nu]]), S, *columns)
+        columns = np.array([np.concatenate(pair) for pair in zip(positives, rows, strict=True)])
+        return State(np.concatenate([w, [t, nu]]), S, columns)
 
     def shrunk(self, state: State) -> tuple[Restricted, State] | None:
         """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
@@ -322,7 +335,7 @@ def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> S
         _copy_known(old.positives, known[: old.m], new.positives, column[:m])
         _copy_known(old.threshold_rows, known[old.m :], new.threshold_rows, column[m:])
         columns.append(column)
-    carried = State(state.extended.copy(), S, *columns)
+    carried = State(state.extended.copy(), S, np.array(columns))
     low, up = new.lower, new.upper
     carried.p[low] = np.maximum(carried.p[low], 0.1 * mu / carried.y[low])
     carried.r[up] = np.maximum(carried.r[up], 0.1 * mu / carried.room[up])
@@ -357,11 +370,12 @@ def _mehrotra_direction(
         row_residual[low] += on_lower / y[low]
         row_residual[up] -= correction
         step, dS, dy, image = solve(dual, row_residual, threshold - float(problem.per_S[up] @ correction))
-        dp, droom, dr = np.zeros_like(y), np.zeros_like(y), np.zeros_like(y)
-        dp[low] = (on_lower - p[low] * dy[low]) / y[low]
-        droom[up] = problem.per_S[up] * dS - dy[up] + bound
-        dr[up] = (on_upper - r[up] * droom[up]) / room[up]
-        return State(step, dS, dy, dp, droom, dr), image
+        change = State(step, dS, np.zeros_like(state.columns))
+        change.y[:] = dy
+        change.p[low] = (on_lower - p[low] * dy[low]) / y[low]
+        change.room[up] = problem.per_S[up] * dS - dy[up] + bound
+        change.r[up] = (on_upper - r[up] * change.room[up]) / room[up]
+        return change, image
 
     affine, _ = direction(-y[low] * p[low], -room[up] * r[up])
     reached = state.moved(_longest_step(problem, state, affine), affine)
@@ -375,17 +389,9 @@ def _mehrotra_direction(
 
 def _longest_step(problem: Restricted, state: State, direction: State) -> float:
     """The largest step up to 1 that keeps multipliers and slacks non-negative."""
-    low, up, m = problem.lower, problem.upper, problem.m
-    pairs = [
-        (state.y, direction.y),
-        (state.p[low], direction.p[low]),
-        (state.room[up], direction.room[up]),
-        (state.r[up], direction.r[up]),
-    ]
+    fastest = float(np.fmin.reduce(direction.columns / state.columns, axis=None))  # NaN is a slack that is not in use
     if problem.has_barrier and np.isfinite(problem.surrogate.max_slope):
-        pairs.append((problem.surrogate.max_slope * problem.share - state.y[:m], -direction.y[:m]))
-    step = 1.0
-    for value, change in pairs:
-        falling = change < 0
-        step = min(step, float(np.min(-value[falling] / change[falling], initial=1.0)))
-    return step
+        m = problem.m
+        left = problem.surrogate.max_slope * problem.share - state.y[:m]
+        fastest = min(fastest, float(np.min(-direction.y[:m] / left)))
+    return 1.0 / max(1.0, -fastest)

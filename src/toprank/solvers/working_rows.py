@@ -1,9 +1,9 @@
 """The signed rows of a working set, and the linear algebra of the interior-point method on them.
 
-B holds the positives with sign +1 and the threshold rows with sign −1. The extended variable is (w, t, ν): a positive's
-row is (x, −1, 0), a threshold row's is (−x, 0, 1). Systems are solved where they are smallest: in feature space by a
-(d + 2) Cholesky factor, in row space by the Gram matrix, or without any matrix by conjugate gradients when rows are
-sparse and many.
+B holds the positives with sign +1 and the threshold rows with sign −1. The extended variable is (w, t, ν): the
+extended row of a positive is (x, −1, 0), that of a threshold row is (−x, 0, 1). Systems are solved where they are
+smallest: in feature space by a (d + 2) Cholesky factor, in row space by the Gram matrix, or without any matrix by
+conjugate gradients when rows are sparse and many.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, hstack, issparse
 
 from toprank.solvers.matrix import Cholesky, sandwich
 
@@ -30,8 +30,11 @@ class WorkingRows:
     """Rows of a working set: `n_positive` positives first, then threshold rows with their sign turned."""
 
     def __init__(self, signed: Any, n_positive: int) -> None:
-        self.B = signed
-        self.BT = signed.T.tocsr() if issparse(signed) else signed.T
+        sparse = issparse(signed)
+        self.extended = _extended(signed, n_positive)
+        self.extended_T = self.extended.T.tocsr() if sparse else self.extended.T
+        self.B = signed if sparse else self.extended[:, :-2]
+        self.BT = self.extended_T[:-2]
         self.n_positive = n_positive
         self.n, self.d = signed.shape
         self.in_row_space = self.n < 0.8 * self.d or self.d > MOST_FEATURES
@@ -60,27 +63,16 @@ class WorkingRows:
 
     def apply(self, extended: Floats) -> Floats:
         """Product of the extended rows with (w, t, ν)."""
-        product = np.asarray(self.B @ extended[:-2])
-        product[: self.n_positive] -= extended[-2]
-        product[self.n_positive :] += extended[-1]
-        return product
+        return np.asarray(self.extended @ extended)
 
     def apply_transposed(self, y: Floats) -> Floats:
         """Product of the transposed extended rows with y."""
-        m = self.n_positive
-        return np.concatenate([self.BT @ y, [-y[:m].sum(), y[m:].sum()]])
+        return np.asarray(self.extended_T @ y)
 
     def feature_system(self, weights: Floats, alpha: float) -> Cholesky:
         """Factor of α I (on w) + Σ weight · (extended row)(extended row)ᵀ."""
-        d, m = self.d, self.n_positive
-        H = np.zeros((d + 2, d + 2))
-        H[:d, :d] = sandwich(self.B, weights)
-        H[np.arange(d), np.arange(d)] += alpha
-        on_positives = np.zeros(self.n)
-        on_positives[:m] = weights[:m]
-        H[:, d] = -self.apply_transposed(on_positives)
-        H[:, d + 1] = self.apply_transposed(weights - on_positives)
-        H[d, :], H[d + 1, :] = H[:, d], H[:, d + 1]
+        H = sandwich(self.extended, weights)
+        H[np.arange(self.d), np.arange(self.d)] += alpha
         return Cholesky(H)
 
     def row_system(self, weights: Floats, alpha: float, tolerance: float) -> Callable[[Floats], Floats]:
@@ -129,6 +121,12 @@ class WorkingRows:
     def _form_gram(self) -> None:
         gram = self.B @ self.BT
         self.gram = gram.toarray() if issparse(gram) else gram
+
+
+def _extended(signed: Any, n_positive: int) -> Any:
+    borders = np.zeros((signed.shape[0], 2))
+    borders[:n_positive, 0], borders[n_positive:, 1] = -1.0, 1.0
+    return hstack([signed, csr_array(borders)], "csr") if issparse(signed) else np.hstack([signed, borders])
 
 
 def conjugate_gradients(
