@@ -1,0 +1,38 @@
+"""Displays of the top of a list, in the manner of scikit-learn.
+
+``from_estimator(model, X, y)``, ``from_predictions(y, score)`` and, for curves, ``from_cv_results(...)`` of a display
+compute and draw; ``plot(ax=...)`` draws once more. The computed data are dataclasses of arrays, without matplotlib. A
+display without `ax` makes a figure of its own, unknown to pyplot: a notebook shows the display, a script calls
+``display.figure_.savefig(...)``. No setting of matplotlib is changed.
+"""
+
+from toprank.plots.convergence import ConvergenceDisplay, ConvergenceTrace
+from toprank.plots.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
+from toprank.plots.densities import ScoreDensityDisplay, ScoreHistogram
+from toprank.plots.neyman_pearson import NeymanPearsonBand, NeymanPearsonDisplay
+from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.plots.roc import RocAtTopDisplay
+from toprank.plots.thinning import thin
+from toprank.plots.top_of_list import GainDisplay, LiftDisplay, PrecisionAtKDisplay, PrecisionRecallAtTopDisplay
+
+__all__ = [
+    "ConvergenceDisplay",
+    "ConvergenceTrace",
+    "GainCurve",
+    "GainDisplay",
+    "LiftCurve",
+    "LiftDisplay",
+    "NeymanPearsonBand",
+    "NeymanPearsonDisplay",
+    "OperatingPoint",
+    "PrecisionAtKCurve",
+    "PrecisionAtKDisplay",
+    "PrecisionRecallAtTopDisplay",
+    "PrecisionRecallCurve",
+    "RankedList",
+    "RocAtTopDisplay",
+    "RocCurve",
+    "ScoreDensityDisplay",
+    "ScoreHistogram",
+    "thin",
+]
