@@ -1,0 +1,71 @@
+"""Labels and row-wise arguments of the classifiers that wrap another one."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import assert_all_finite, indexable
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_method_params, column_or_1d
+
+
+def is_count(value: Any, least: int) -> bool:
+    """Whether a value is an integer, and no truth value, of at least `least`."""
+    truth: bool = isinstance(value, bool | np.bool_)
+    return not truth and isinstance(value, Integral) and int(value) >= least
+
+
+def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """X that can be indexed and y as a vector; what is in X is the business of the wrapped estimator."""
+    if y is None:
+        raise ValueError("the classifier requires y to be passed, but the target y is None; give the labels as y")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    X, y = indexable(X, y)
+    return X, y
+
+
+def classes_of(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """The two classes, of a frozen estimator its own; the second one is positive."""
+    frozen = isinstance(estimator, FrozenEstimator)
+    check_classification_targets(y)
+    labels = np.unique(y)
+    classes = np.asarray(getattr(estimator, "classes_", labels)) if frozen else labels
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}, with "
+            f"{len(classes)} classes; reduce it with toprank.datasets.binarize(y, positive=...)."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"two classes are needed, but y has only one class: {classes.tolist()}")
+    strange = labels[~np.isin(labels, classes)]
+    if len(strange):
+        raise ValueError(
+            f"y has the label {strange.tolist()[0]!r}, but the frozen estimator knows {classes.tolist()} only"
+        )
+    return classes
+
+
+def row_arguments(X: Any, params: dict[str, Any], rows: NDArray[np.intp] | None = None) -> dict[str, Any]:
+    """Arguments of fit, those with an entry for each row of X restricted to `rows`."""
+    given = {name: value for name, value in params.items() if value is not None}
+    arguments: dict[str, Any] = _check_method_params(X, given, rows)
+    return arguments
+
+
+def rows_with_weight(y: NDArray[Any], params: dict[str, Any]) -> NDArray[np.bool_]:
+    """Which rows no weight of zero removes; each class must keep some."""
+    kept = np.ones(len(y), dtype=bool)
+    for name, value in params.items():
+        if name.rsplit("__", 1)[-1] == "sample_weight" and np.ndim(value) == 1 and len(value) == len(y):
+            kept &= np.asarray(value) != 0
+    if len(np.unique(y[kept])) < len(np.unique(y)):
+        raise ValueError(
+            f"without the rows whose sample_weight is 0 a class is missing: {np.unique(y[kept]).tolist()} is left of "
+            f"{np.unique(y).tolist()}; every class needs rows with a positive weight"
+        )
+    return kept

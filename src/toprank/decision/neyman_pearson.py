@@ -1,0 +1,379 @@
+"""A threshold that keeps the false positive rate, with a stated confidence."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight
+from toprank.decision._scores import check_response_method, scores_of
+from toprank.decision.order_statistics import ThresholdRule, threshold_rule
+from toprank.estimators._base import require_share
+
+Rows = NDArray[np.intp]
+
+
+def _gives_probabilities(self: Any) -> bool:
+    models = getattr(self, "estimators_", None)
+    return hasattr(models[0] if models else self.estimator, "predict_proba")
+
+
+class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Keep the false positive rate of any scorer below a bound, with a stated confidence.
+
+    .. math:: \Pr\bigl(\mathrm{FPR} > \text{max\_fpr}\bigr) \le 1 - \text{confidence}
+
+    A part of the negatives is held out from training. The threshold is the k-th smallest of their scores, with the
+    smallest k for which the binomial tail :math:`\sum_{j \ge k} \binom nj (1 - \tau)^j \tau^{n-j}` is at most
+    1 − confidence, and a row is positive if its score is *strictly* above it. The probability is over the draw of the
+    held-out negatives. Nothing is assumed about the scorer or the distribution of scores, ties included, but that the
+    held-out negatives and those to come are drawn independently from the same distribution. Where that drifts, no
+    threshold set in the past keeps its promise: set it anew on fresh negatives with a `FrozenEstimator`.
+
+    A share of the negatives, or the folds of a vote, leave all positives in training: the guarantee does not need them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `decision_function` or `predict_proba`, fitted to the rows that are not held out. A fitted one
+        in a ``sklearn.frozen.FrozenEstimator`` is left as it is: then all negatives given to `fit` are held-out rows,
+        and it must not have seen them.
+    max_fpr : float, default=0.01
+        The bound on the false positive rate, strictly between 0 and 1.
+    confidence : float, default=0.95
+        The probability with which it holds, strictly between 0 and 1.
+    cv : float, int, splitter or iterable of splits, default=0.5
+        How negatives are held out. A float: this share of them at random. An integer: each of so many random folds of
+        the negatives in turn. A splitter or splits: the negatives in the test part of each, for instance the latest
+        rows, and only its train part is trained on. One split makes one model with the exact guarantee.
+    combine : {"unanimous", "refit"}, default="unanimous"
+        What to make of several folds. "unanimous": each fold's model has its own threshold from its own held-out
+        negatives, and a row is positive if all models say so. Its false positive rate is at most that of each
+        model, so the guarantee is exact, on the safe side. "refit": one threshold from the held-out scores of all
+        folds for a model fitted to all rows. It uses the data best and **has no guarantee**, as that model is not the
+        one whose scores were held out; it is close where a fold more or less hardly changes the model. Random folds are
+        then stratified.
+    response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
+        Where scores come from; "auto" takes the first that there is.
+    n_jobs : int, optional
+        Number of folds to fit at the same time.
+    random_state : int, RandomState or None, default=None
+        Seed of the choice of held-out negatives, for a float or an integer `cv`.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The threshold on the scores: the order statistic, raised by a few rounding errors so that a row equal to the one
+        it came from stays below. For a unanimous vote zero, as the vote compares ``score - threshold`` of each model.
+    estimator_ : estimator
+        The fitted model; not there for a unanimous vote.
+    estimators_ : list of estimators
+        The fitted models, one but for a unanimous vote.
+    thresholds_ : ndarray of shape (n_models,)
+        Their thresholds.
+    n_calibration_ : int
+        Number of held-out negatives of the threshold that the guarantee rests on: of a unanimous vote that with the
+        smallest `violation_probability_`.
+    rank_ : int
+        The order statistic k among them, 1 for the smallest score.
+    violation_probability_ : float
+        The binomial tail, at most ``1 - confidence``: the probability that the rate exceeds `max_fpr`.
+    fpr_bound_ : float
+        What the rate does not exceed with the given confidence, at most `max_fpr`: with few negatives it is well below.
+    guaranteed_ : bool
+        Whether the guarantee is exact; False for ``combine="refit"`` with several folds.
+    classes_ : ndarray of shape (2,)
+        The labels; the second one is the positive class.
+    n_features_in_ : int
+        Number of features seen in `fit`, if the estimator says it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had names and the estimator keeps them.
+
+    References
+    ----------
+    Tong, Feng and Li, Neyman-Pearson classification algorithms and NP receiver operating characteristics, Science
+    Advances 4, 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import NeymanPearsonClassifier, TauFPL
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(40_000, separation=3.0, random_state=0)
+    >>> model = NeymanPearsonClassifier(TauFPL(tau=0.01), max_fpr=0.01, random_state=0).fit(X[:20_000], y[:20_000])
+    >>> bool(np.mean(model.predict(X[20_000:])[y[20_000:] == 0]) <= 0.01)
+    True
+    >>> bool(model.violation_probability_ <= 0.05)
+    True
+
+    Too few negatives for the promise are refused:
+
+    >>> model.fit(X[:500], y[:500])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ValueError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        max_fpr: float = 0.01,
+        confidence: float = 0.95,
+        *,
+        cv: Any = 0.5,
+        combine: str = "unanimous",
+        response_method: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_fpr = max_fpr
+        self.confidence = confidence
+        self.cv = cv
+        self.combine = combine
+        self.response_method = response_method
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit the model and set its threshold.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Two classes; the second in sorted order is the positive one. For a frozen estimator negatives are enough.
+        **params : dict
+            Arguments of the estimator's `fit`, such as `sample_weight`, and `groups` of the splitter; by metadata
+            routing where that is enabled. Weights matter to training alone: the threshold counts each held-out negative
+            once, as a row that counts twice is not two independent rows. A weight of 0 removes a row altogether.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        self._check_parameters()
+        X, y = check_rows(X, y)
+        fit_params, split_params = self._route(params)
+        kept = rows_with_weight(y, fit_params)
+        self.classes_ = classes_of(self.estimator, y)
+        negative = kept & (y != self.classes_[1])
+        splits = self._splits(X, y, kept, negative, split_params)
+        if self.combine == "refit" and len(splits) > 1:
+            self._fit_pooled(X, y, splits, fit_params, int(negative.sum()))
+        else:
+            self._fit_each(X, y, splits, fit_params, int(negative.sum()))
+        self._take_names()
+        return self
+
+    def _check_parameters(self) -> None:
+        require_share("max_fpr", self.max_fpr)
+        require_share("confidence", self.confidence)
+        check_response_method(self.response_method)
+        if self.combine not in ("unanimous", "refit"):
+            raise ValueError(f"combine must be 'unanimous' or 'refit', got {self.combine!r}")
+        if isinstance(self.cv, Integral) and not is_count(self.cv, 2):
+            raise ValueError(f"cv as a number of folds must be at least 2, got {self.cv!r}; use a share such as 0.5")
+        if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
+            require_share("cv", self.cv)
+        if get_tags(self.estimator).input_tags.pairwise and not isinstance(self.estimator, FrozenEstimator):
+            raise ValueError(
+                "an estimator with kernel='precomputed' cannot be trained on a part of the rows; fit it first and "
+                "wrap it in sklearn.frozen.FrozenEstimator"
+            )
+
+    def _route(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments of the estimator's fit and of the splitter."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **params)
+            return dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {}
+        splitter = {name: value for name, value in params.items() if name == "groups"}
+        return {name: value for name, value in params.items() if name != "groups"}, splitter
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How arguments of `fit` reach the estimator and the splitter.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing of this object.
+        """
+        router = MetadataRouter(owner=self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def _splits(
+        self, X: Any, y: NDArray[Any], kept: NDArray[np.bool_], negative: NDArray[np.bool_], params: dict[str, Any]
+    ) -> list[tuple[Rows, Rows]]:
+        """Rows to train on and held-out negatives, once for each model; only rows that are kept."""
+        rows, negatives = np.flatnonzero(kept), np.flatnonzero(negative)
+        if isinstance(self.estimator, FrozenEstimator):
+            return [(rows[:0], negatives)]
+        if isinstance(self.cv, Real):
+            return self._random_splits(rows, negatives)
+        splits = []
+        for train, test in check_cv(self.cv, y, classifier=True).split(X, y, **params):
+            train, test = np.arange(len(y))[train], np.arange(len(y))[test]
+            if len(np.intersect1d(train, test)):
+                raise ValueError(
+                    "a split of cv has rows both in its train and its test part; the guarantee needs rows that were "
+                    "not trained on"
+                )
+            splits.append((train[kept[train]], test[negative[test]]))
+        return splits
+
+    def _random_splits(self, rows: Rows, negatives: Rows) -> list[tuple[Rows, Rows]]:
+        """A share of the negatives, or folds of them; positives stay in training."""
+        random_state = check_random_state(self.random_state)
+        shuffled = random_state.permutation(negatives)
+        if not isinstance(self.cv, Integral):
+            held_out = np.sort(shuffled[: int(np.ceil(self.cv * len(negatives)))])
+            return [(np.setdiff1d(rows, held_out), held_out)]
+        folds = [np.sort(fold) for fold in np.array_split(shuffled, int(self.cv))]
+        if self.combine != "refit":
+            return [(np.setdiff1d(rows, fold), fold) for fold in folds]
+        # Scores depend on the share of positives in training, so the models of the folds must have that of all rows.
+        positives = np.array_split(random_state.permutation(np.setdiff1d(rows, negatives)), int(self.cv))
+        left_out = [np.concatenate(pair) for pair in zip(folds, positives, strict=True)]
+        return [(np.setdiff1d(rows, out), fold) for out, fold in zip(left_out, folds, strict=True)]
+
+    def _fit_each(self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any], n: int) -> None:
+        """A model and a threshold for each split; a row is positive if it is above all of them."""
+        rules = [self._rule(len(held_out), n) for _, held_out in splits]
+        fits = self._fit_splits(X, y, splits, params)
+        self.estimators_ = [model for model, _ in fits]
+        self.thresholds_ = np.array([rule.threshold(scores) for rule, (_, scores) in zip(rules, fits, strict=True)])
+        self._describe(min(rules, key=lambda rule: rule.violation_probability), guaranteed=True)
+
+    def _fit_pooled(self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any], n: int) -> None:
+        """One threshold from the held-out scores of all splits, for a model of all rows."""
+        held_out = np.concatenate([rows for _, rows in splits])
+        if len(np.unique(held_out)) < len(held_out):
+            raise ValueError("combine='refit' needs splits that hold out each negative at most once; use folds")
+        rule = self._rule(len(held_out), n)
+        scores = np.concatenate([scores for _, scores in self._fit_splits(X, y, splits, params)])
+        self.estimators_ = [clone(self.estimator).fit(X, y, **row_arguments(X, params))]
+        self.thresholds_ = np.array([rule.threshold(scores)])
+        self._describe(rule, guaranteed=False)
+
+    def _rule(self, n_held_out: int, n_negatives: int) -> ThresholdRule:
+        try:
+            return threshold_rule(n_held_out, self.max_fpr, self.confidence)
+        except ValueError as error:
+            how = "" if isinstance(self.estimator, FrozenEstimator) else f", and cv={self.cv!r} holds out {n_held_out}"
+            raise ValueError(f"{error}. There are {n_negatives} negatives in all{how}.") from None
+
+    def _fit_splits(
+        self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any]
+    ) -> list[tuple[Any, NDArray[Any]]]:
+        """The fitted model of each split and the scores of its held-out negatives."""
+        fits: list[tuple[Any, NDArray[Any]]] = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_and_score)(clone(self.estimator), X, y, train, held_out, params, self.response_method)
+            for train, held_out in splits
+        )
+        return fits
+
+    def _describe(self, rule: ThresholdRule, *, guaranteed: bool) -> None:
+        self.__dict__.pop("estimator_", None)
+        self.threshold_ = 0.0
+        if len(self.estimators_) == 1:
+            self.estimator_, self.threshold_ = self.estimators_[0], float(self.thresholds_[0])
+        self.n_calibration_ = rule.n_negatives
+        self.rank_ = rule.rank
+        self.violation_probability_ = rule.violation_probability
+        self.fpr_bound_ = rule.fpr_upper_bound
+        self.guaranteed_ = guaranteed
+
+    def _take_names(self) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score minus threshold, of several models the smallest: above zero means positive.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger for more likely positives.
+        """
+        check_is_fitted(self)
+        margins = [
+            # in double precision, as a threshold rounded to single precision could fall below a tie
+            scores_of(model, X, self.response_method).astype(np.float64) - threshold
+            for model, threshold in zip(self.estimators_, self.thresholds_, strict=True)
+        ]
+        return np.asarray(np.min(margins, axis=0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where the decision function is above zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(np.intp)])
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of the wrapped estimator, of several models their mean; the threshold plays no part.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            One column for each of `classes_`.
+        """
+        check_is_fitted(self)
+        return np.asarray(np.mean([model.predict_proba(X) for model in self.estimators_], axis=0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = False
+        # accuracy over all rows is not the aim: few false alarms cost positives
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
+        return tags
+
+
+def _fit_and_score(
+    model: Any, X: Any, y: Any, train: Rows, held_out: Rows, params: dict[str, Any], response_method: str
+) -> tuple[Any, NDArray[Any]]:
+    """Fit to some rows, unless the model is frozen, and score others."""
+    if not isinstance(model, FrozenEstimator):
+        model.fit(_safe_indexing(X, train), y[train], **row_arguments(X, params, train))
+    return model, scores_of(model, _safe_indexing(X, held_out), response_method)

@@ -1,0 +1,193 @@
+"""Act on the best k rows, or the best share, of each batch or group."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight
+from toprank.decision._scores import check_response_method, scores_of
+from toprank.metrics._ranking import ROUNDING, _group_codes, check_share
+
+
+class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Act on the k best rows, or the best share, of each batch or group: 200 alerts a day.
+
+    There is no threshold: a row is positive if fewer than k rows of the batch are ahead of it, so what is predicted for
+    a row depends on the rows it comes with. Use it for a budget of actions; for a budget of false alarms take
+    `NeymanPearsonClassifier`.
+
+    Ties: among rows of the same score those that come first in the batch are taken first, so the list never is longer
+    than the budget and the same batch always gives the same list. Sort the rows if another order is fairer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `decision_function` or `predict_proba`; a fitted one in a ``sklearn.frozen.FrozenEstimator``
+        is left as it is.
+    k : int, optional
+        Number of rows of each batch or group. One with fewer rows is taken whole.
+    share : float, optional
+        Instead of k: the share of each batch or group, in (0, 1], rounded down to whole rows; a group of fewer than
+        ``1 / share`` rows gets none.
+    response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
+        Where scores come from; "auto" takes the first that there is.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted model.
+    classes_ : ndarray of shape (2,)
+        The labels; the second one is the positive class.
+    n_features_in_ : int
+        Number of features seen in `fit`, if the estimator says it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had names and the estimator keeps them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank import PatMat, TopKClassifier
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(3000, random_state=0)
+    >>> model = TopKClassifier(PatMat(), k=20).fit(X[:1000], y[:1000])
+    >>> day = np.repeat([1, 2], 1000)
+    >>> alert = model.predict(X[1000:], groups=day)
+    >>> int(alert[day == 1].sum()), int(alert[day == 2].sum())
+    (20, 20)
+    """
+
+    def __init__(
+        self, estimator: Any, k: int | None = None, *, share: float | None = None, response_method: str = "auto"
+    ) -> None:
+        self.estimator = estimator
+        self.k = k
+        self.share = share
+        self.response_method = response_method
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the estimator takes them.
+        y : array-like of shape (n_samples,)
+            Two classes; the second in sorted order is the positive one.
+        **params : dict
+            Arguments of the estimator's `fit`, such as `sample_weight`; by metadata routing where that is enabled.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        self._check_parameters()
+        X, y = check_rows(X, y)
+        if _routing_enabled():
+            params = dict(process_routing(self, "fit", **params).estimator.fit)
+        rows_with_weight(y, params)
+        self.classes_ = classes_of(self.estimator, y)
+        self.estimator_ = clone(self.estimator)
+        if not isinstance(self.estimator, FrozenEstimator):
+            self.estimator_.fit(X, y, **row_arguments(X, params))
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _check_parameters(self) -> None:
+        check_response_method(self.response_method)
+        if (self.k is None) == (self.share is None):
+            raise ValueError(f"give either k or share, got k={self.k!r} and share={self.share!r}")
+        if self.share is not None:
+            check_share("share", self.share, low_open=True)
+        elif not is_count(self.k, 1):
+            raise ValueError(f"k must be an integer of at least 1, got {self.k!r}; use share= for a share of the rows")
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How arguments of `fit` reach the estimator, and that `predict` may take groups.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing of this object.
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        )
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores of the estimator, by which rows are ordered; zero is no threshold here.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger for more likely positives.
+        """
+        check_is_fitted(self)
+        return scores_of(self.estimator_, X, self.response_method)
+
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
+        """The positive class for the best rows of each group.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            A batch of rows.
+        groups : array-like of shape (n_samples,), optional
+            The group of each row, such as its day; by default all rows are one group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        chosen = best_rows(self.decision_function(X), k=self.k, share=self.share, groups=groups)
+        return np.asarray(self.classes_[chosen.astype(np.intp)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = False
+        # as many rows are positive as the budget says, whatever the share of positives
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
+        tags.input_tags.pairwise = inner.pairwise
+        return tags
+
+
+def best_rows(
+    scores: NDArray[Any], *, k: int | None, share: float | None, groups: ArrayLike | None = None
+) -> NDArray[np.bool_]:
+    """Which rows are among the k best, or the best share, of their group; of equal ones the first are taken."""
+    n = len(scores)
+    if groups is None:
+        codes = np.zeros(n, dtype=np.intp)
+    else:
+        labels = column_or_1d(groups, input_name="groups")
+        check_consistent_length(scores, labels)
+        codes = _group_codes(labels).astype(np.intp)
+    sizes = np.bincount(codes, minlength=1)
+    wanted = np.full(len(sizes), k) if share is None else np.floor(share * sizes * (1 + ROUNDING))
+    order = np.lexsort((-scores, codes))  # stable: rows of equal score stay in the order of the batch
+    position = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = np.zeros(n, dtype=bool)
+    chosen[order] = position < wanted[codes[order]]
+    return chosen

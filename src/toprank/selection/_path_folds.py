@@ -1,0 +1,142 @@
+"""One fold of a search: all penalties of one setting of the other parameters, each fit started from its neighbour."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metadata_routing import _routing_enabled, process_routing
+from sklearn.utils.metaestimators import _safe_split
+
+from toprank.decision._rows import row_arguments
+from toprank.estimators._base import TopClassifier
+from toprank.exceptions import DegenerateSolutionWarning
+from toprank.formulations.thresholds import Quantile
+from toprank.selection._certificate import certificate_of
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Parameters besides the penalty, and the candidates that have them: their numbers and penalties."""
+
+    parameters: dict[str, Any]
+    candidates: list[tuple[int, Any]]
+
+
+def settings_of(grid: list[dict[str, Any]], alpha: str) -> tuple[list[dict[str, Any]], list[Setting]]:
+    """All candidates in the order of scikit-learn's grid search, and the same by setting of the other parameters."""
+    candidates: list[dict[str, Any]] = []
+    settings: dict[Any, Setting] = {}
+    for part, values in enumerate(grid):
+        ParameterGrid(values)  # refuses what is no grid
+        for places in ParameterGrid({name: range(len(entries)) for name, entries in values.items()}):
+            candidate = {name: values[name][place] for name, place in places.items()}
+            others = {name: value for name, value in candidate.items() if name != alpha}
+            key = (part, *(place for name, place in places.items() if name != alpha))
+            settings.setdefault(key, Setting(others, [])).candidates.append((len(candidates), candidate[alpha]))
+            candidates.append(candidate)
+    return candidates, list(settings.values())
+
+
+def last_step(estimator: Any) -> tuple[Any, str]:
+    """The estimator that has the penalty, and the prefix of its parameters."""
+    if hasattr(estimator, "steps"):
+        name, step = estimator.steps[-1]
+        return step, f"{name}__"
+    return estimator, ""
+
+
+def starts_warm(model: Any) -> bool:
+    """Whether a fit from a neighbour's solution ends where a fit from scratch does.
+
+    Linear and convex: random features differ from fit to fit, a stationary point of Grill or a stochastic end point
+    depends on the start, and kernel expansions are fitted from scratch.
+    """
+    if not isinstance(model, TopClassifier) or model.solver == "sgd":
+        return False
+    if getattr(model, "kernel", "linear") != "linear" or getattr(model, "approximation", None) is not None:
+        return False
+    return not isinstance(model._formulation().threshold, Quantile)
+
+
+def fit_fold(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    setting: Setting,
+    scorer: Any,
+    params: dict[str, Any],
+) -> dict[int, dict[str, Any]]:
+    """For each candidate of a setting its score, times and certificate, or the error."""
+    estimator = clone(estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.parameters.items()})
+    model, prefix = last_step(estimator)
+    before, own = _parameters_of_steps(estimator, params, prefix)
+    start = time.perf_counter()
+    X_train, y_train = _safe_split(estimator, X, y, train)
+    X_test, y_test = _safe_split(estimator, X, y, test, train)
+    try:
+        if prefix and len(estimator.steps) > 1:
+            preparation = estimator[:-1]
+            X_train = preparation.fit_transform(X_train, y_train, **row_arguments(X, before, train))
+            X_test = preparation.transform(X_test)
+    except Exception as error:
+        return {number: {"error": error, "fit_time": time.perf_counter() - start} for number, _ in setting.candidates}
+    shared = (time.perf_counter() - start) / len(setting.candidates)
+    if starts_warm(model):
+        model.set_params(warm_start=True)
+    results = {}
+    for number, alpha in sorted(setting.candidates, key=lambda candidate: -candidate[1]):
+        model.set_params(alpha=alpha)
+        results[number] = _fit_one(model, X_train, y_train, row_arguments(X, own, train))
+        results[number]["fit_time"] += shared
+        if "error" not in results[number]:
+            results[number].update(_score_one(model, X_test, y_test, scorer, row_arguments(X, own, test)))
+    return results
+
+
+def _fit_one(model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, Any]:
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateSolutionWarning)  # shows in the score
+        try:
+            model.fit(X, y, **params)
+        except Exception as error:  # the others may still fit
+            return {"error": error, "fit_time": time.perf_counter() - start}
+    seconds, gap = time.perf_counter() - start, certificate_of(model)
+    return {"fit_time": seconds} if gap is None else {"fit_time": seconds, "dual_gap": gap}
+
+
+def _score_one(model: Any, X: Any, y: Any, scorer: Any, params: dict[str, Any]) -> dict[str, Any]:
+    start = time.perf_counter()
+    weighs = "sample_weight" in params and "sample_weight" in inspect.signature(scorer).parameters
+    try:
+        score = scorer(model, X, y, **({"sample_weight": params["sample_weight"]} if weighs else {}))
+    except Exception as error:
+        return {"error": error, "score_time": time.perf_counter() - start}
+    return {"score": float(score), "score_time": time.perf_counter() - start}
+
+
+def _parameters_of_steps(estimator: Any, params: dict[str, Any], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of fit for the steps before the last, and for the last step."""
+    if not prefix or not params:
+        return {}, params
+    if not _routing_enabled():
+        own = {name.removeprefix(prefix): value for name, value in params.items() if name.startswith(prefix)}
+        return {name: value for name, value in params.items() if not name.startswith(prefix)}, own
+    routed = process_routing(estimator, "fit", **params)
+    wanted = {
+        name
+        for step, _ in estimator.steps[:-1]
+        for method in ("fit", "fit_transform")
+        for name in routed.get(step, {}).get(method, {})
+    }
+    return {name: params[name] for name in wanted}, dict(routed[prefix.removesuffix("__")].fit)

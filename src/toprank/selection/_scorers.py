@@ -1,0 +1,52 @@
+"""Scorers by name, and the one that suits an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import get_scorer as sklearn_scorer
+
+from toprank.metrics import get_scorer, get_scorer_names
+
+
+def named_scorer(metric: Any) -> tuple[str, Any]:
+    """Name and scorer of a name, a tuple of a name and its parameters, or a scorer."""
+    if isinstance(metric, str):
+        own = metric.removesuffix("_score") in get_scorer_names()
+        return metric, get_scorer(metric) if own else sklearn_scorer(metric)
+    if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[1], Mapping):
+        name, parameters = metric
+        label = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+        return f"{name}({label})", get_scorer(name, **parameters)
+    if callable(metric):
+        return getattr(metric, "__name__", str(metric)), metric
+    raise ValueError(
+        f"a metric must be a name, a tuple of a name and a dict of parameters, or a scorer, got {metric!r}; for "
+        "instance ('tpr_at_fpr', {'max_fpr': 0.01})"
+    )
+
+
+def default_scorer(model: Any, y: NDArray[Any]) -> Any:
+    """What the estimator was made for, measured on held-out rows: its own share or number of rows is the budget."""
+    from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+    from toprank.pairwise.wmw import WMWRanker
+
+    labels = np.unique(y)
+    if isinstance(model, WMWRanker):
+        return get_scorer("wmw", graph=model.graph, labels=labels if model.labels is None else model.labels)
+    positive = {"pos_label": labels[-1]}
+    if isinstance(model, TauFPL | PatMatNP | GrillNP):
+        return get_scorer("tpr_at_fpr", max_fpr=float(model.tau), **positive)
+    if isinstance(model, TopMeanK | PatMat | Grill):
+        return get_scorer("precision_at_quantile", tau=float(model.tau), **positive)
+    if isinstance(model, TopPushK):
+        return get_scorer("tpr_at_fpr", max_fpr=min(1.0, float(model.k) / np.sum(y == labels[0])), **positive)
+    if isinstance(model, TopPush):
+        return get_scorer("positives_at_top", **positive)
+    raise ValueError(
+        f"there is no default scoring for {type(model).__name__}; give scoring=, for instance "
+        "('tpr_at_fpr', {'max_fpr': 0.01})"
+    )

@@ -1,0 +1,364 @@
+"""Search over penalties along warm-started paths."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.decision._rows import check_rows, row_arguments, rows_with_weight
+from toprank.selection._path_folds import fit_fold, last_step, settings_of
+from toprank.selection._progress import track
+from toprank.selection._scorers import default_scorer, named_scorer
+
+ALPHAS = tuple(10.0**exponent for exponent in range(-3, 4))
+
+
+def _best_has(name: str) -> Any:
+    def check(self: Any) -> bool:
+        return hasattr(getattr(self, "best_estimator_", self.estimator), name)
+
+    return check
+
+
+class TopSearchCV(MetaEstimatorMixin, BaseEstimator):
+    r"""Choose the penalty, and other parameters, by cross-validation along warm-started paths.
+
+    .. math:: \max_{\alpha, \ldots} \frac1J \sum_{j=1}^J \text{score}_j(\alpha, \ldots)
+
+    The same choice as scikit-learn's `GridSearchCV` with the same grid and folds, but for ties within `tol`: of each
+    fold and setting of the other parameters the penalties are taken from the largest to the smallest, and each fit
+    starts from the one before it. In a pipeline the steps before the last are fitted once for all penalties.
+
+    Fits start warm for linear, convex estimators of the top family. Kernels, `Grill` and other estimators with a
+    parameter `alpha` are fitted from scratch. That a candidate collapses (`DegenerateSolutionWarning`) shows in its
+    score and is not said; of the chosen one it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator with a parameter `alpha`, or a pipeline that ends with one.
+    param_grid : dict or list of dict, optional
+        Values to try, as for `GridSearchCV`, with the names of a pipeline's parameters such as ``"taufpl__alpha"``. If
+        the penalty is not there, 1e-3, 1e-2, …, 1e3 are tried, the grid of the papers.
+    scoring : str, tuple or scorer, optional
+        What to maximise: a name, a tuple of a name and parameters such as ``("tpr_at_fpr", {"max_fpr": 0.01})``, or a
+        scorer, which gets the last step and the transformed rows. By default what the estimator was made for:
+        `tpr_at_fpr` at its `tau` for `TauFPL`, `PatMatNP` and `GrillNP`, and at k over the number of negatives for
+        `TopPushK`; `precision_at_quantile` at its `tau` for `TopMeanK`, `PatMat` and `Grill`; `positives_at_top` for
+        `TopPush`; `wmw_score` for `WMWRanker`. The `tau` and `k` are those of `estimator`, also where the grid has
+        others.
+    cv : int, splitter or iterable of splits, optional
+        Folds, by default five, stratified for classifiers.
+    refit : bool, default=True
+        Fit the best candidate to all rows.
+    n_jobs : int, optional
+        How many paths at the same time; the results are the same whatever it is.
+    error_score : "raise" or float, default=nan
+        Score of a fit that fails, which a `FitFailedWarning` names; "raise" to stop there.
+    verbose : int, default=0
+        With 1 a progress bar on standard error if rich is installed, else lines to the logger "toprank".
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The best candidate, fitted to all rows.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its number in `cv_results_`; the first one of equals.
+    cv_results_ : dict of arrays
+        As that of `GridSearchCV`, with ``mean_dual_gap`` (nan where there is no certificate).
+    scorer_ : callable
+        The scorer.
+    n_splits_ : int
+        Number of folds.
+    refit_time_ : float
+        Seconds of the last fit.
+    classes_ : ndarray
+        Labels of a classifier.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X had names.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from toprank import TauFPL, TopSearchCV
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(2000, separation=3.0, random_state=0)
+    >>> search = TopSearchCV(make_pipeline(StandardScaler(), TauFPL(tau=0.05))).fit(X, y)
+    >>> sorted(search.best_params_), bool(search.best_score_ > 0.8)
+    (['taufpl__alpha'], True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any = None,
+        *,
+        scoring: Any = None,
+        cv: Any = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+        error_score: Any = np.nan,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.error_score = error_score
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Search, and fit the best candidate to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        **params : dict
+            Arguments of the estimator's `fit`, such as `sample_weight` or a pipeline's ``step__sample_weight``, and
+            `groups` of the splitter; by metadata routing where that is enabled. Weights of the last step count in the
+            scores too.
+
+        Returns
+        -------
+        self
+            The fitted search.
+        """
+        model, prefix = last_step(self.estimator)
+        grid = self._grid(model, f"{prefix}alpha")
+        candidates, settings = settings_of(grid, f"{prefix}alpha")
+        X, y = check_rows(X, y)
+        fit_params, split_params = self._route(params)
+        rows_with_weight(y, fit_params)
+        self.scorer_ = default_scorer(model, y) if self.scoring is None else named_scorer(self.scoring)[1]
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        folds = list(splitter.split(X, y, **split_params))
+        tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
+        outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(fit_fold)(self.estimator, X, y, *folds[fold], setting, self.scorer_, fit_params)
+            for fold, setting in tasks
+        )
+        results: list[list[dict[str, Any]]] = [[{} for _ in folds] for _ in candidates]
+        for (fold, _), outcome in zip(tasks, track(outcomes, len(tasks), "search", self.verbose), strict=True):
+            for number, result in outcome.items():
+                results[number][fold] = result
+        self.n_splits_ = len(folds)
+        self._keep_best(candidates, self._scores(results), results)
+        if self.refit:
+            self._refit(X, y, fit_params)
+        return self
+
+    def _grid(self, model: Any, alpha: str) -> list[dict[str, Any]]:
+        """The grid as a list of dicts, each with penalties."""
+        if not hasattr(model, "get_params") or "alpha" not in model.get_params():
+            raise ValueError(
+                f"{type(model).__name__} has no parameter alpha to search along; use "
+                "sklearn.model_selection.GridSearchCV"
+            )
+        given = {} if self.param_grid is None else self.param_grid
+        grid = [dict(part) for part in ([given] if isinstance(given, Mapping) else given)]
+        known = self.estimator.get_params()
+        for part in grid:
+            for name in part:
+                if name not in known:
+                    raise ValueError(
+                        f"param_grid has {name!r}, which is no parameter of the estimator; the penalty is {alpha!r}"
+                    )
+            penalties = np.atleast_1d(np.asarray(part.setdefault(alpha, ALPHAS), dtype=np.float64))
+            if not np.all((penalties > 0) & np.isfinite(penalties)):
+                raise ValueError(f"{alpha} in param_grid must be positive and finite, got {penalties.tolist()}")
+            if alpha.count("__") and alpha.split("__")[0] in part:
+                raise ValueError(f"param_grid replaces the step {alpha.split('__')[0]!r}; use GridSearchCV for that")
+        return grid
+
+    def _route(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments of the estimator's fit and of the splitter."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **params)
+            return dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {}
+        given = {name: value for name, value in params.items() if value is not None}
+        splitter = {name: given.pop(name) for name in ("groups",) if name in given}
+        return given, splitter
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How arguments of `fit` reach the estimator and the splitter.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing of this object.
+        """
+        router = MetadataRouter(owner=self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def _scores(self, results: list[list[dict[str, Any]]]) -> NDArray[np.float64]:
+        """Scores of shape (n_candidates, n_folds), with those of failed fits."""
+        errors = [result["error"] for row in results for result in row if "error" in result]
+        if errors and (self.error_score == "raise" or len(errors) == sum(len(row) for row in results)):
+            raise errors[0]
+        if errors:
+            warnings.warn(
+                f"{len(errors)} of {sum(len(row) for row in results)} fits failed and have the score "
+                f"{self.error_score}; the first error: {type(errors[0]).__name__}: {errors[0]}",
+                FitFailedWarning,
+                stacklevel=3,
+            )
+        return np.array([[result.get("score", self.error_score) for result in row] for row in results], dtype=float)
+
+    def _keep_best(
+        self, candidates: list[dict[str, Any]], scores: NDArray[np.float64], results: list[list[dict[str, Any]]]
+    ) -> None:
+        means = scores.mean(axis=1)
+        if np.isnan(means).all():
+            raise ValueError("every candidate failed in some fold, so none has a mean score; use error_score='raise'")
+        ranked = np.where(np.isnan(means), np.nanmin(means) - 1, means)
+        table: dict[str, Any] = {}
+        for name in ("fit_time", "score_time", "dual_gap"):
+            values = np.array([[result.get(name, np.nan) for result in row] for row in results], dtype=float)
+            table[f"mean_{name}"], table[f"std_{name}"] = values.mean(axis=1), values.std(axis=1)
+        for name in sorted({name for candidate in candidates for name in candidate}):
+            table[f"param_{name}"] = _column([candidate.get(name, np.ma.masked) for candidate in candidates])
+        table["params"] = candidates
+        table |= {f"split{fold}_test_score": scores[:, fold] for fold in range(scores.shape[1])}
+        table |= {"mean_test_score": means, "std_test_score": scores.std(axis=1)}
+        table["rank_test_score"] = rankdata(-ranked, method="min").astype(np.int32)
+        self.cv_results_ = table
+        self.best_index_ = int(np.argmax(ranked))
+        self.best_score_ = float(means[self.best_index_])
+        self.best_params_ = candidates[self.best_index_]
+
+    def _refit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        best = {name: clone(value, safe=False) for name, value in self.best_params_.items()}
+        start = time.perf_counter()
+        self.best_estimator_ = clone(self.estimator).set_params(**best).fit(X, y, **row_arguments(X, params))
+        self.refit_time_ = time.perf_counter() - start
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "cv_results_")
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError("the best candidate was not fitted to all rows; use refit=True")
+        return self.best_estimator_
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels of the best candidate."""
+        return np.asarray(self._best().classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in `fit`."""
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{type(self).__name__} object has no n_features_in_ attribute before fit")
+        return int(self.best_estimator_.n_features_in_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predictions of the best candidate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels, or scores of a ranker.
+        """
+        return np.asarray(self._best().predict(X))
+
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Scores of the best candidate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger for more likely positives.
+        """
+        return np.asarray(self._best().decision_function(X))
+
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of the best candidate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            One column for each of `classes_`.
+        """
+        return np.asarray(self._best().predict_proba(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The value of `scorer_` for the best candidate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        return float(self.scorer_(self._best(), X, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _column(values: list[Any]) -> Any:
+    """Parameters as a masked array, masked where a candidate has none."""
+    column = np.ma.array(np.empty(len(values), dtype=object), mask=[value is np.ma.masked for value in values])
+    for number, value in enumerate(values):
+        if value is not np.ma.masked:
+            column[number] = value
+    return column
