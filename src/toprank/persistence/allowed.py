@@ -1,0 +1,121 @@
+"""The classes that a model file may name: toprank's own, some of scikit-learn, and what the caller trusts.
+
+A file holds only names out of these tables. Which module a name belongs to is written here, never read from a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from toprank.persistence.errors import ModelFileError
+
+# Public estimators are named by the package alone, so a file outlives a move of their module.
+_TOPRANK = {
+    "estimators.top": ("Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"),
+    "pairwise.wmw": ("WMWRanker",),
+    "decision": ("NeymanPearsonClassifier", "TopKClassifier"),
+    "online": ("CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"),
+}
+# What estimators keep in their attributes.
+_TOPRANK_PARTS = {
+    "kernels.kernel": ("Kernel",),
+    "kernels.features": ("FourierFeatures", "NystroemFeatures"),
+    "solvers.problem": ("DualPoint", "Solution"),
+    "solvers.apg": ("DualPoint",),
+    "solvers.pair_ascent": ("Multipliers",),
+}
+_SKLEARN = {
+    "pipeline": ("FeatureUnion", "Pipeline"),
+    "compose": ("ColumnTransformer", "make_column_selector"),
+    "preprocessing": (
+        "Binarizer",
+        "FunctionTransformer",
+        "KBinsDiscretizer",
+        "LabelBinarizer",
+        "LabelEncoder",
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "Normalizer",
+        "OneHotEncoder",
+        "OrdinalEncoder",
+        "PolynomialFeatures",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+        "TargetEncoder",
+    ),
+    "impute": ("MissingIndicator", "SimpleImputer"),
+    "feature_selection": ("VarianceThreshold",),
+    "feature_extraction": ("FeatureHasher",),
+    "decomposition": ("PCA", "TruncatedSVD"),
+    "kernel_approximation": ("Nystroem", "RBFSampler"),
+    "linear_model": ("LogisticRegression", "RidgeClassifier"),
+    "svm": ("LinearSVC",),
+    "dummy": ("DummyClassifier",),
+    "frozen": ("FrozenEstimator",),
+    "model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit"),
+}
+_HOMES = {
+    f"{package}.{name}": f"{package}.{module}"
+    for package, table in (("toprank", _TOPRANK), ("sklearn", _SKLEARN))
+    for module, names in table.items()
+    for name in names
+} | {f"toprank.{module}.{name}": f"toprank.{module}" for module, names in _TOPRANK_PARTS.items() for name in names}
+# What only another fit with warm_start=True needs; it grows with the training data.
+_WARM_START_STATE = frozenset({"_solution"})
+
+
+class AllowedClasses:
+    """Names of classes and back, for one call of `save` or `load`.
+
+    Parameters
+    ----------
+    trusted : iterable of classes
+        Classes of the caller, allowed besides the tables.
+    """
+
+    def __init__(self, trusted: Iterable[type] = ()) -> None:
+        self._trusted: dict[str, type] = {}
+        for cls in trusted:
+            if not isinstance(cls, type):
+                raise TypeError(f"trusted must hold classes, got {cls!r}; pass the class itself, such as MyScaler")
+            self._trusted[f"{cls.__module__}.{cls.__qualname__}"] = cls
+
+    def name_of(self, cls: type) -> str | None:
+        """The name of a class in a file, or None if the class is not allowed."""
+        own = f"{cls.__module__}.{cls.__qualname__}"
+        if self._trusted.get(own) is cls:
+            return own
+        public = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
+        return next((name for name in (public, own) if name in _HOMES and self.class_of(name) is cls), None)
+
+    def class_of(self, name: Any) -> type:
+        """The class of a name in a file."""
+        if isinstance(name, str) and name in self._trusted:
+            return self._trusted[name]
+        if not isinstance(name, str) or name not in _HOMES:
+            raise ModelFileError(
+                f"it names the class {name!r}, which is not one of those that toprank loads; if you know the class "
+                "and trust the file, pass it by trusted=[...], else save the model again without it"
+            )
+        cls: type = getattr(importlib.import_module(_HOMES[name]), name.rpartition(".")[2])
+        return cls
+
+
+def state_of(item: Any) -> dict[str, Any]:
+    """The attributes to save: all, but for a warm start's memory where none is wanted."""
+    state: dict[str, Any] = vars(item)
+    if type(item).__module__.startswith("toprank.") and not state.get("warm_start", True):
+        return {name: value for name, value in state.items() if name not in _WARM_START_STATE}
+    return state
+
+
+def is_function_of(cls: type, name: str) -> bool:
+    """Whether an attribute of this name would hide a method or property of the class."""
+    return any(
+        isinstance(vars(base).get(name), Callable | property | staticmethod | classmethod)  # type: ignore[arg-type]
+        for base in cls.__mro__
+    )

@@ -1,0 +1,296 @@
+"""Blocks of text lines to rows, compiled: comma-separated values and svmlight.
+
+Both kernels fill arrays that the caller has made large enough and return how much they filled: good rows, bad lines,
+and numbers that `parse_number` leaves to Python. A bad line leaves no trace among the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from toprank.streams._numbers import INFINITE, LEFT, MISSING, NUMBER, parse_number
+
+# What is wrong with a line.
+FIELDS, QUOTE, IS_MISSING, IS_INFINITE, IS_NO_NUMBER, LABEL, INDEX, ORDER, PAIR = range(1, 10)
+# What a column is for; from 0 on it is the number of a feature.
+IGNORED, TARGET = -1, -2
+# How a label is read.
+ZERO_ONE, NUMERIC, TEXTUAL = 0, 1, 2
+
+
+class Labels(NamedTuple):
+    """Which labels are positive: 1 against 0 and -1, or a number against all others, or a text against all others."""
+
+    mode: int
+    number: float
+    text: NDArray[np.uint8]
+
+
+class Found(NamedTuple):
+    """What the kernels fill: of each good row label, end and line; of each bad line what, where and in which place."""
+
+    y: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    bad: NDArray[np.int64]
+    """Columns: line, what is wrong, column or index, start and end of the text."""
+    left: NDArray[np.int64]
+    """Columns: place of the number among the values, row, start and end of the text."""
+
+
+def room(n_lines: int, n_values: int) -> Found:
+    """Arrays for so many lines and values."""
+    y, ends, lines = (np.empty(n_lines, np.int64) for _ in range(3))
+    return Found(y, ends, lines, np.empty((n_lines, 5), np.int64), np.empty((n_values, 4), np.int64))
+
+
+@njit(cache=True)
+def parse_csv(text: Any, delimiter: int, slots: Any, labels: Any, fill: float, X: Any, found: Any) -> Any:
+    """Rows of comma-separated values; `slots` says what a column is for, `fill` replaces missing values unless nan."""
+    n_rows, n_bad, n_left, line, start = 0, 0, 0, 0, 0
+    while start < len(text):
+        end = _line_end(text, start)
+        line += 1
+        last, after = end, end + 1
+        if last > start and text[last - 1] == 13:  # carriage return
+            last -= 1
+        if last > start:  # an empty line is no row
+            what, column, a, b, n_more = _csv_row(
+                text, start, last, delimiter, slots, labels, fill, X, n_rows, found, n_left
+            )
+            if what == 0:
+                found.ends[n_rows], found.lines[n_rows] = min(after, len(text)), line
+                n_rows, n_left = n_rows + 1, n_left + n_more
+            else:
+                _note(found.bad[n_bad], line, what, column, a, b)
+                n_bad += 1
+        start = after
+    return n_rows, n_bad, n_left, line
+
+
+@njit(cache=True)
+def _csv_row(
+    text: Any,
+    start: int,
+    end: int,
+    delimiter: int,
+    slots: Any,
+    labels: Any,
+    fill: float,
+    X: Any,
+    row: int,
+    found: Any,
+    n_left: int,
+) -> Any:
+    """Fill one row; what is wrong with it, in which column and where, and how many numbers were left.
+
+    A wrong number of fields is told rather than the wrong fields that it leads to.
+    """
+    column, position, n_more = 0, start, 0
+    what, where, first, last = 0, 0, 0, 0
+    while position <= end:
+        a, b, position, closed = _field(text, position, end, delimiter)
+        if not closed:
+            return QUOTE, min(column, len(slots) - 1), a, b, 0
+        slot = slots[column] if column < len(slots) else IGNORED
+        wrong = 0
+        if slot == TARGET:
+            found.y[row] = _label(text, a, b, labels)
+            wrong = LABEL if found.y[row] < 0 else 0
+        elif slot != IGNORED:
+            value, status = parse_number(text, a, b)
+            if status == MISSING and not np.isnan(fill):
+                value, status = fill, NUMBER
+            X[row, slot] = value
+            if status == LEFT:
+                _note_left(found.left[n_left + n_more], slot, row, a, b)
+                n_more += 1
+            elif status != NUMBER:
+                wrong = _wrong(status)
+        if what == 0 and wrong != 0:
+            what, where, first, last = wrong, column, a, b
+        column += 1
+    if column != len(slots):
+        return FIELDS, column, start, end, 0
+    return what, where, first, last, n_more
+
+
+@njit(cache=True)
+def parse_svmlight(
+    text: Any, base: int, n_features: int, labels: Any, data: Any, indices: Any, indptr: Any, found: Any
+) -> Any:
+    """Rows ``label index:value ... # comment``; indices count from `base` and rise."""
+    n_rows, n_bad, n_left, line, start = 0, 0, 0, 0, 0
+    indptr[0] = 0
+    while start < len(text):
+        end = _line_end(text, start)
+        line += 1
+        stop = start
+        while stop < end and text[stop] != 35:  # #
+            stop += 1
+        first, last = _trim(text, start, stop)
+        if first < last:
+            what, place, a, b, n_values, n_more = _svmlight_row(
+                text, first, last, base, n_features, labels, data, indices, indptr[n_rows], n_rows, found, n_left
+            )
+            if what == 0:
+                found.ends[n_rows], found.lines[n_rows] = min(end + 1, len(text)), line
+                indptr[n_rows + 1] = indptr[n_rows] + n_values
+                n_rows, n_left = n_rows + 1, n_left + n_more
+            else:
+                _note(found.bad[n_bad], line, what, place, a, b)
+                n_bad += 1
+        start = end + 1
+    return n_rows, n_bad, n_left, line
+
+
+@njit(cache=True)
+def _svmlight_row(
+    text: Any,
+    start: int,
+    end: int,
+    base: int,
+    n_features: int,
+    labels: Any,
+    data: Any,
+    indices: Any,
+    at: int,
+    row: int,
+    found: Any,
+    n_left: int,
+) -> Any:
+    a, b = start, _token_end(text, start, end)
+    label = _label(text, a, b, labels)
+    if label < 0:
+        return LABEL, 0, a, b, 0, 0
+    found.y[row] = label
+    before, n_values, n_more = -1, 0, 0
+    while True:
+        a = b
+        while a < end and _is_blank(text[a]):
+            a += 1
+        if a == end:
+            return 0, 0, 0, 0, n_values, n_more
+        b = _token_end(text, a, end)
+        index, colon = _index(text, a, b)
+        if index == -2:  # qid:
+            continue
+        if index < 0:
+            return PAIR, 0, a, b, 0, 0
+        if index < base or index - base >= n_features:
+            return INDEX, index, a, b, 0, 0
+        if index <= before:
+            return ORDER, index, a, b, 0, 0
+        value, status = parse_number(text, colon + 1, b)
+        if status == LEFT:
+            _note_left(found.left[n_left + n_more], at + n_values, row, colon + 1, b)
+            n_more += 1
+        elif status != NUMBER:
+            return _wrong(status), index, colon + 1, b, 0, 0
+        data[at + n_values], indices[at + n_values] = value, index - base
+        before, n_values = index, n_values + 1
+
+
+@njit(cache=True)
+def _index(text: Any, start: int, end: int) -> Any:
+    """The index before a colon, and where the colon is; -2 for a query number, -1 for anything else."""
+    if (
+        end - start > 4
+        and text[start] == 113
+        and text[start + 1] == 105
+        and text[start + 2] == 100
+        and text[start + 3] == 58
+    ):
+        return -2, start + 3
+    i, index = start, 0
+    while i < end and 48 <= text[i] <= 57:
+        index = min(index * 10 + (text[i] - 48), 2**40)
+        i += 1
+    return (index, i) if start < i < end and text[i] == 58 else (-1, i)
+
+
+@njit(cache=True)
+def _label(text: Any, start: int, end: int, labels: Any) -> int:
+    """1 for a positive, 0 for a negative, -1 for neither."""
+    if labels.mode == TEXTUAL:
+        same = end - start == len(labels.text)
+        for i in range(start, end):
+            same = same and text[i] == labels.text[i - start]
+        return int(same) if start < end else -1
+    value, status = parse_number(text, start, end)
+    if status != NUMBER:
+        return -1
+    if labels.mode == NUMERIC:
+        return int(value == labels.number)
+    return 1 if value == 1 else (0 if value in (0.0, -1.0) else -1)
+
+
+@njit(cache=True)
+def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
+    """Start and end of a field without quotes and blanks, start of the next one, and whether quotes are closed."""
+    i = start
+    while i < end and text[i] == 32:
+        i += 1
+    if i < end and text[i] == 34:  # "
+        j = i + 1
+        while j < end and not (text[j] == 34 and (j + 1 == end or text[j + 1] != 34)):
+            j += 2 if text[j] == 34 else 1
+        k = j + 1
+        while k < end and text[k] == 32:
+            k += 1
+        a, b = _trim(text, i + 1, min(j, end))
+        return a, b, k + 1, j < end and (k == end or text[k] == delimiter)
+    j = i
+    while j < end and text[j] != delimiter:
+        j += 1
+    a, b = _trim(text, i, j)
+    return a, b, j + 1, True
+
+
+@njit(cache=True)
+def _line_end(text: Any, start: int) -> int:
+    i = start
+    while i < len(text) and text[i] != 10:
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def _token_end(text: Any, start: int, end: int) -> int:
+    i = start
+    while i < end and not _is_blank(text[i]):
+        i += 1
+    return i
+
+
+@njit(cache=True)
+def _trim(text: Any, start: int, end: int) -> Any:
+    while start < end and _is_blank(text[start]):
+        start += 1
+    while end > start and _is_blank(text[end - 1]):
+        end -= 1
+    return start, end
+
+
+@njit(cache=True)
+def _is_blank(c: int) -> bool:
+    return c == 32 or c == 9 or c == 13  # space, tabulator, carriage return
+
+
+@njit(cache=True)
+def _wrong(status: int) -> int:
+    return IS_MISSING if status == MISSING else (IS_INFINITE if status == INFINITE else IS_NO_NUMBER)
+
+
+@njit(cache=True)
+def _note(out: Any, line: int, what: int, place: int, start: int, end: int) -> None:
+    out[0], out[1], out[2], out[3], out[4] = line, what, place, start, end
+
+
+@njit(cache=True)
+def _note_left(out: Any, place: int, row: int, start: int, end: int) -> None:
+    out[0], out[1], out[2], out[3] = place, row, start, end

@@ -1,0 +1,94 @@
+"""Where a stream is, in a file: model, place, metrics, and what they belong to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toprank.persistence.model_file import read_tree, write_tree
+from toprank.streams.rows import BadLine, Place, Source
+
+MOST_BAD_LINES = 100
+
+
+@dataclass
+class State:
+    """All that changes while a stream is read."""
+
+    model: Any
+    place: Place
+    n_rows: int = 0
+    n_bad: int = 0
+    bad: list[BadLine] = field(default_factory=list)
+    """The first of the bad lines."""
+
+    def count_bad(self, lines: list[BadLine]) -> None:
+        """Count bad lines, and keep the first of all."""
+        self.n_bad += len(lines)
+        self.bad.extend(lines[: MOST_BAD_LINES - len(self.bad)])
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file for the state of one run.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    settings : dict
+        What the result depends on besides model and data.
+    began_with : str
+        Fingerprint of the model at the start.
+    trusted : tuple of classes
+        As in `toprank.save`.
+    """
+
+    path: str
+    settings: dict[str, Any]
+    began_with: str
+    trusted: tuple[type, ...]
+
+    def write(self, state: State, metrics: dict[str, Any], source: Source) -> None:
+        """Save the state, atomically."""
+        content = {
+            "model": state.model,
+            "place": tuple(state.place),
+            "n_rows": state.n_rows,
+            "n_bad": state.n_bad,
+            "bad": [tuple(line) for line in state.bad],
+            "metrics": metrics,
+            "settings": self.settings,
+            "began_with": self.began_with,
+            "source": source.identity(state.place.position),
+        }
+        write_tree(content, self.path, kind="checkpoint", name="checkpoint", trusted=self.trusted)
+
+    def read(self, source: Source) -> tuple[State, dict[str, Any]]:
+        """The state and the state of the metrics, after a look at whether they belong to this run."""
+        content = read_tree(self.path, kind="checkpoint", trusted=self.trusted)
+        place = Place(*content["place"])
+        for name, value in content["settings"].items():
+            if self.settings.get(name) != value:
+                raise self._other(f"{name}={value!r}, and now {name} is {self.settings.get(name)!r}")
+        if content["began_with"] != self.began_with:
+            raise self._other("another model, or the same with other parameters or already fitted otherwise")
+        if content["source"] != source.identity(place.position):
+            raise self._other(f"another file, or {source.path!r} was changed in the part that was read")
+        bad = [BadLine(*line) for line in content["bad"]]
+        return State(content["model"], place, content["n_rows"], content["n_bad"], bad), content["metrics"]
+
+    def _other(self, difference: str) -> ValueError:
+        return ValueError(
+            f"the checkpoint {self.path!r} was begun with {difference}; run with what it was begun with, or start anew "
+            "by resume=False or another checkpoint"
+        )
+
+    @staticmethod
+    def at(
+        path: str | os.PathLike[str] | None, settings: dict[str, Any], began_with: str, trusted: Iterable[type]
+    ) -> Checkpoint | None:
+        """A checkpoint, if a path is given."""
+        return None if path is None else Checkpoint(os.fspath(path), settings, began_with, tuple(trusted))

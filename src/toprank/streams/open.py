@@ -1,0 +1,95 @@
+"""From the arguments of a stream to its source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
+from toprank.streams.parquet import ParquetFile
+from toprank.streams.rows import Source
+from toprank.streams.text import CSVFile, SvmlightFile
+
+_ENDINGS = {
+    **dict.fromkeys([".csv", ".tsv"], "csv"),
+    **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
+    **dict.fromkeys([".parquet", ".pq"], "parquet"),
+}
+_FORMATS = ("csv", "svmlight", "parquet")
+
+
+def open_source(
+    path: str,
+    target: str | None,
+    positive: Any,
+    features: Sequence[str] | None,
+    format: str | None,
+    delimiter: str | None,
+    n_features: Any,
+    zero_based: bool,
+    fill_missing: Any,
+) -> Source:
+    """The source that the arguments of `toprank.stream` describe, after a look at whether they fit together."""
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"there is no file {path!r}; give the path of a CSV, svmlight or Parquet file")
+    kind = _format_of(path, format)
+    labels = _labels(positive, kind)
+    if not (fill_missing is None or _is_finite(fill_missing)):
+        raise ValueError(f"fill_missing must be a finite number or None, got {fill_missing!r}; use a value such as 0.0")
+    if kind == "svmlight":
+        given = {"target": target, "features": features, "delimiter": delimiter, "fill_missing": fill_missing}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name}={value!r} is for CSV and Parquet, and {path!r} is read as svmlight; leave it out"
+                )
+        if not (n_features is None or _is_count(n_features)):
+            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features!r}")
+        return SvmlightFile(path, labels, n_features, bool(zero_based))
+    if target is None:
+        raise ValueError(f"target is needed for {kind}: the name of the column of labels, such as target='y'")
+    if isinstance(features, str):
+        raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
+    chosen = None if features is None else [str(name) for name in features]
+    if kind == "parquet":
+        return ParquetFile(path, labels, target, chosen, fill_missing)
+    if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
+        raise ValueError(f"delimiter must be one character such as ',' or ';', got {delimiter!r}")
+    return CSVFile(path, labels, target, chosen, delimiter, fill_missing)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and int(value) >= 1
+
+
+def _format_of(path: str, format: str | None) -> str:
+    if format is not None and format not in _FORMATS:
+        raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
+    ending = os.path.splitext(path)[1].lower()
+    if format is None and ending not in _ENDINGS:
+        raise ValueError(
+            f"the format of {path!r} does not follow from its name; pass format='csv', 'svmlight' or 'parquet'"
+        )
+    return format or _ENDINGS[ending]
+
+
+def _labels(positive: Any, kind: str) -> Labels:
+    none = np.zeros(0, np.uint8)
+    if positive is None:
+        return Labels(ZERO_ONE, 1.0, none)
+    if isinstance(positive, str) and kind != "svmlight" and positive.strip():
+        return Labels(TEXTUAL, 0.0, np.frombuffer(bytearray(positive.strip().encode()), np.uint8))
+    if _is_finite(positive):
+        return Labels(NUMERIC, float(positive), none)
+    raise ValueError(
+        f"positive must be a finite number{'' if kind == 'svmlight' else ' or a text'}, got {positive!r}; leave it out "
+        "for labels 1 and 0"
+    )

@@ -1,0 +1,315 @@
+"""Learn from a file that need not fit in memory, and go on after an interruption."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.persistence.model_file import fingerprint
+from toprank.streams.checkpoint import Checkpoint, State
+from toprank.streams.open import open_source
+from toprank.streams.prequential import Prequential
+from toprank.streams.progress import progress
+from toprank.streams.rows import BadLine, BadLineError, Batch, Rows, Source, batches
+
+CLASSES = np.array([0, 1])
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    r"""What a stream gave.
+
+    Attributes
+    ----------
+    model : estimator
+        The trained copy of the model.
+    history : dict of arrays
+        One entry a window: `rows` read up to its end, `auc` and `tpr_at_fpr` of the scores that its rows had before the
+        model learned from them, and the number of `positives`; nan where a class is missing. The last window may be
+        shorter. ``pandas.DataFrame(result.history)`` is a table.
+    n_rows : int
+        Rows learned from, those before an interruption included.
+    n_bad_lines : int
+        Lines left out.
+    bad_lines : list of BadLine
+        Number and reason of the first hundred of them.
+    resumed_at : int
+        Rows that had been learned from when this call started, by an earlier one; 0 if it started anew.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from toprank import CBR, stream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "rows.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("x,y\n" + "1.5,1\n0.5,0\noops\n" * 20)
+    ...     result = stream(path, CBR(), target="y", on_bad_line="skip", batch=10, window=30)
+    >>> result.n_rows, result.n_bad_lines, result.history["auc"].tolist()
+    (40, 20, [1.0])
+    """
+
+    model: Any
+    history: dict[str, NDArray[Any]]
+    n_rows: int
+    n_bad_lines: int
+    bad_lines: list[BadLine]
+    resumed_at: int
+
+
+def stream(
+    path: str | os.PathLike[str],
+    model: Any,
+    *,
+    target: str | None = None,
+    positive: Any = None,
+    features: Sequence[str] | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    fill_missing: float | None = None,
+    on_bad_line: str = "stop",
+    batch: int = 1000,
+    window: int = 10_000,
+    max_fpr: float = 0.01,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 100_000,
+    resume: bool = True,
+    trusted: Iterable[type] = (),
+    verbose: int = 0,
+) -> StreamResult:
+    """Learn from a file row by row, in constant memory, and measure on the way.
+
+    Each batch of rows is scored first and then learned from, so that every row is a test row once; the scores are
+    measured in windows. With `checkpoint`, the state is saved now and then, and the same call goes on from there after
+    an interruption, with the same result as without one, to the last bit: nothing is lost or counted twice.
+
+    Parameters
+    ----------
+    path : path
+        The file: CSV (with a line of names), svmlight or Parquet.
+    model : estimator
+        It needs `partial_fit` and `decision_function`; or a `Pipeline` whose last step has them and whose other steps
+        are fitted. It is copied, not changed. A fitted model goes on learning.
+    target : str
+        Column of the labels; not for svmlight.
+    positive : label, optional
+        The positive label; all others are negative. By default labels are 1, and 0 or -1. The model learns 1 and 0.
+    features : list of str, optional
+        Columns to learn from; by default all but the target. All must be numbers.
+    format : {"csv", "svmlight", "parquet"}, optional
+        By default from the name of the file.
+    delimiter : str, optional
+        Of CSV; by default found in the first line.
+    n_features : int, optional
+        Of svmlight; by default that of a fitted model, or else the file is read once to find the largest index.
+    zero_based : bool, default=False
+        Whether indices of svmlight start at 0.
+    fill_missing : float, optional
+        Stands for missing values (an empty field, NA, NaN, null). By default a line with a missing value is bad.
+    on_bad_line : {"stop", "skip"}, default="stop"
+        Stop with a `BadLineError` at the first bad line, or leave bad lines out and count them.
+    batch : int, default=1000
+        Rows scored and then learned from at once.
+    window : int, default=10_000
+        Scored rows in a window of the metrics.
+    max_fpr : float, default=0.01
+        False-alarm budget of the true positive rate.
+    checkpoint : path, optional
+        File to save the state in. It is also written when the run ends, and when it stops at a bad line or by Ctrl-C.
+    every : int, default=100_000
+        Rows between checkpoints; they are written at the end of a batch.
+    resume : bool, default=True
+        Go on from the checkpoint if it exists; False: start anew and replace it. A checkpoint of another file, model or
+        setting is refused.
+    trusted : iterable of classes, optional
+        Classes of your own in the model, as in `toprank.save`.
+    verbose : int, default=0
+        With 1, show a progress bar (with rich installed) or log lines.
+
+    Returns
+    -------
+    StreamResult
+        The trained model, the history of the metrics, and the bad lines.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from toprank import CBR, stream
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(5000, separation=3.0, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "clicks.csv")
+    ...     names = ",".join([*(f"x{i}" for i in range(X.shape[1])), "y"])
+    ...     np.savetxt(path, np.column_stack([X, y]), delimiter=",", header=names, comments="")
+    ...     result = stream(path, CBR(), target="y", window=1000)
+    >>> result.n_rows, bool(result.history["auc"][-1] > 0.9)
+    (5000, True)
+    """
+    _check(on_bad_line, batch=batch, window=window, every=every)
+    model = copy.deepcopy(model)
+    if n_features is None:
+        n_features = getattr(model, "n_features_in_", None)
+    source = open_source(
+        os.fspath(path), target, positive, features, format, delimiter, n_features, zero_based, fill_missing
+    )
+    learner = _Learner(model)
+    metrics = Prequential(int(window), _share(max_fpr))
+    settings = {
+        **{"target": target, "positive": positive, "features": source.feature_names, "n_features": source.n_features},
+        **{"zero_based": zero_based, "fill_missing": fill_missing, "on_bad_line": on_bad_line},
+        **{"batch": int(batch), "window": int(window), "max_fpr": float(max_fpr)},
+    }
+    trusted = tuple(trusted)
+    saved = Checkpoint.at(checkpoint, settings, fingerprint(model, trusted) if checkpoint else "", trusted)
+    state = State(model, source.start())
+    if saved is not None and resume and os.path.exists(saved.path):
+        state, measured = saved.read(source)
+        metrics.restore(measured)
+        learner = _Learner(state.model)
+    run = _Run(source, learner, metrics, saved, state, on_bad_line == "skip")
+    return run.to_the_end(int(batch), int(every), verbose)
+
+
+@dataclass
+class _Run:
+    """One call of `stream`."""
+
+    source: Source
+    learner: _Learner
+    metrics: Prequential
+    checkpoint: Checkpoint | None
+    state: State
+    skips: bool
+    whole: bool = True
+    """Whether model, metrics and place belong together; not so while a batch is learned."""
+
+    def to_the_end(self, batch: int, every: int, verbose: int) -> StreamResult:
+        resumed_at = saved_at = self.state.n_rows
+        parts = batches(self.source.blocks(self.state.place), batch)
+        with _interrupts() as interrupted, progress(verbose, self.source.size, self.state.place.position) as shown:
+            self._save()  # a path that cannot be written is told at once
+            try:
+                for part in parts:
+                    self._take(part)
+                    shown.update(self.state.place.position, self.state.n_rows, self.metrics.last_auc)
+                    if interrupted:
+                        raise KeyboardInterrupt
+                    if self.state.n_rows - saved_at >= every:
+                        self._save()
+                        saved_at = self.state.n_rows
+            finally:
+                if self.whole:
+                    self._save()
+        state = self.state
+        history = self.metrics.history(state.n_rows)
+        return StreamResult(state.model, history, state.n_rows, state.n_bad, state.bad, resumed_at)
+
+    def _take(self, part: Batch) -> None:
+        """Score a batch, learn from it, and move on; or stop before it."""
+        if part.bad and not self.skips:
+            remedy = "correct it, or leave such lines out by on_bad_line='skip'"
+            raise BadLineError.of(self.source.path, self.source.unit, part.bad[0], remedy)
+        self.whole = False
+        if part.rows is not None:
+            scores = self.learner.score_and_learn(part.rows)
+            if scores is not None:
+                self.metrics.add(part.rows.y, scores, self.state.n_rows)
+            self.state.n_rows += len(part.rows)
+        self.state.count_bad(part.bad)
+        self.state.place = part.end
+        self.whole = True
+
+    def _save(self) -> None:
+        if self.checkpoint is not None:
+            self.checkpoint.write(self.state, self.metrics.state(), self.source)
+
+
+class _Learner:
+    """The last step of a model and the fitted steps before it."""
+
+    def __init__(self, model: Any) -> None:
+        last = model[-1] if isinstance(model, Pipeline) else model
+        for method in ("partial_fit", "decision_function"):
+            if not hasattr(last, method):
+                raise TypeError(
+                    f"{type(last).__name__} has no {method}, so it cannot learn from a stream; use a model of "
+                    "toprank.online such as CBR"
+                )
+        self.last = last
+        self.before = model[:-1] if isinstance(model, Pipeline) and len(model) > 1 else None
+        for step in self.before or ():
+            if step != "passthrough":
+                _require_fitted(step)
+
+    def score_and_learn(self, rows: Rows) -> NDArray[Any] | None:
+        """Scores before learning, None if nothing was learned before."""
+        X = rows.X if self.before is None else self.before.transform(rows.X)
+        scores = self.last.decision_function(X) if _is_fitted(self.last) else None
+        self.last.partial_fit(X, rows.y, classes=CLASSES)
+        return scores
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _require_fitted(step: Any) -> None:
+    if not _is_fitted(step):
+        raise NotFittedError(
+            f"{type(step).__name__} is not fitted, and a stream fits only the last step of a pipeline; fit the steps "
+            "before it on a sample of the rows"
+        )
+
+
+@contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """A list that gets an entry at Ctrl-C, so that no batch is left half learned; a second Ctrl-C stops at once."""
+    received: list[int] = []
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is None or threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+
+    def note(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _check(on_bad_line: Any, **counts: Any) -> None:
+    if on_bad_line not in ("stop", "skip"):
+        raise ValueError(f"on_bad_line must be 'stop' or 'skip', got {on_bad_line!r}")
+    for name, value in counts.items():
+        if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= 1):
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def _share(max_fpr: Any) -> float:
+    if not (isinstance(max_fpr, Real) and 0 <= float(max_fpr) <= 1):
+        raise ValueError(f"max_fpr must be in [0, 1], got {max_fpr!r}; use a share such as 0.01")
+    return float(max_fpr)

@@ -1,0 +1,253 @@
+"""Text files as sources of rows: comma-separated values and svmlight."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from toprank.streams import _lines
+from toprank.streams._lines import IGNORED, TARGET, Found, Labels
+from toprank.streams.rows import BadLine, BadLineError, Block, Place, Rows
+
+_BLOCK = 4 << 20
+_LONGEST_LINE = 256 << 20
+_SAMPLE = 1 << 16
+# So many lines without a single row are not a few bad lines but another format.
+_MANY_LINES = 1000
+
+
+class TextFile:
+    """Lines of a file in blocks, with their places; a subclass makes rows of them."""
+
+    unit = "line"
+    n_features: int
+    feature_names: list[str] | None = None
+
+    def __init__(self, path: str, labels: Labels) -> None:
+        self.path = path
+        self.labels = labels
+        self.size = os.path.getsize(path)
+
+    def start(self) -> Place:
+        """Where the first row starts."""
+        return Place(0, 0)
+
+    @abstractmethod
+    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
+        """The matrix of the rows in a block, what was found besides, and how many rows, bad lines, numbers, lines."""
+
+    @abstractmethod
+    def _reason(self, what: int, place: int, text: str) -> str:
+        """What is wrong with a line, in words."""
+
+    def blocks(self, start: Place) -> Iterator[Block]:
+        """All rows from a place on."""
+        for content, position in self._contents(start.position):
+            text = np.frombuffer(content, np.uint8)
+            matrix, found, (n_rows, n_bad, _, n_lines) = self._parse(text, content.count(b"\n") + 1)
+            shown = n_bad if n_rows or n_bad < _MANY_LINES else 1
+            rows = Rows(matrix, found.y[:n_rows], found.ends[:n_rows] + position, found.lines[:n_rows] + start.line)
+            bad = [
+                BadLine(start.line + int(line), self._reason(int(what), int(place), _excerpt(content[a:b])))
+                for line, what, place, a, b in found.bad[:shown]
+            ]
+            if shown < n_bad:
+                raise BadLineError.of(self.path, self.unit, bad[0], f"and so are the {n_bad - 1} lines after it")
+            start = Place(position + len(content), start.line + n_lines)
+            yield Block(rows, bad, start)
+
+    def _contents(self, position: int) -> Iterator[tuple[bytes, int]]:
+        """Whole lines, some megabytes at a time, and where they start."""
+        with open(self.path, "rb") as stream:
+            stream.seek(position)
+            rest = b""
+            while True:
+                new = stream.read(_BLOCK)
+                cut = new.rfind(b"\n") + 1 if new else 0
+                if new and not cut:
+                    rest += new
+                    if len(rest) > _LONGEST_LINE:
+                        raise ValueError(
+                            f"{self.path!r} has a line of more than {_LONGEST_LINE >> 20} MB at byte {position}; check "
+                            "that the format is right"
+                        )
+                    continue
+                content, rest = rest + new[:cut], new[cut:]
+                if content:
+                    yield content, position
+                    position += len(content)
+                if not new:
+                    return
+
+    def identity(self, position: int) -> dict[str, Any]:
+        """Sums over the first and the last bytes of the part that is read; what follows may have grown."""
+        with open(self.path, "rb") as stream:
+            first = stream.read(min(position, _SAMPLE))
+            stream.seek(max(position - _SAMPLE, 0))
+            last = stream.read(min(position, _SAMPLE))
+            follows = stream.read(1)
+        whole = not last or last.endswith(b"\n") or follows in (b"", b"\n", b"\r")
+        sums = [hashlib.sha256(part).hexdigest() for part in (first, last)]
+        return {"read": len(first), "first": sums[0], "last": sums[1], "whole lines": whole}
+
+
+class SvmlightFile(TextFile):
+    """Rows ``label index:value ...``, as CSR.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    labels : Labels
+        Which labels are positive.
+    n_features : int or None
+        Number of features; None: the file is read once for the largest index.
+    zero_based : bool
+        Whether the first feature has the index 0 instead of 1.
+    """
+
+    def __init__(self, path: str, labels: Labels, n_features: int | None, zero_based: bool) -> None:
+        super().__init__(path, labels)
+        self.base = 0 if zero_based else 1
+        self.n_features = np.iinfo(np.int32).max
+        self.n_features = self._largest_index() if n_features is None else int(n_features)
+
+    def _largest_index(self) -> int:
+        largest = [block.rows.X.indices.max(initial=-1) for block in self.blocks(self.start())]
+        return max(1, 1 + int(max(largest, default=-1)))
+
+    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
+        n_values = int(np.count_nonzero(text == ord(":")))
+        data, indices = np.empty(n_values), np.empty(n_values, np.int32)
+        indptr, found = np.empty(n_lines + 1, np.int32), _lines.room(n_lines, n_values)
+        counts = _lines.parse_svmlight(text, self.base, self.n_features, self.labels, data, indices, indptr, found)
+        for place, _, start, end in found.left[: counts[2]]:
+            data[place] = float(text[start:end].tobytes())
+        n_rows = counts[0]
+        used = int(indptr[n_rows])
+        return (
+            csr_array((data[:used], indices[:used], indptr[: n_rows + 1]), shape=(n_rows, self.n_features)),
+            found,
+            counts,
+        )
+
+    def _reason(self, what: int, place: int, text: str) -> str:
+        if what == _lines.INDEX and place == 0:
+            return f"{text!r} has the index 0; pass zero_based=True if indices start at 0"
+        return {
+            _lines.LABEL: _label_reason(text, self.labels),
+            _lines.PAIR: f"{text!r} is not of the form index:value",
+            _lines.INDEX: f"{text!r} has the index {place}, and there are {self.n_features} features; pass n_features=",
+            _lines.ORDER: f"{text!r} does not have a larger index than the one before",
+        }.get(what) or _number_reason(what, f"feature {place}", text)
+
+
+class CSVFile(TextFile):
+    """Numbers between commas or another delimiter, after a line of names; as a dense array.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    labels : Labels
+        Which labels are positive.
+    target : str
+        Name of the column of labels.
+    features : list of str or None
+        Columns to learn from; None: all but the target.
+    delimiter : str or None
+        One character; None: the one of ``, ; tab |`` that the line of names has most of.
+    fill_missing : float or None
+        What stands for a missing value; None: a line with a missing value is bad.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        labels: Labels,
+        target: str,
+        features: list[str] | None,
+        delimiter: str | None,
+        fill_missing: float | None,
+    ) -> None:
+        super().__init__(path, labels)
+        with open(path, "rb") as stream:
+            header = stream.readline(_LONGEST_LINE)
+        self._header_size = len(header)
+        line = header.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        self.delimiter = max(",;\t|", key=line.count) if delimiter is None else delimiter
+        self.columns = [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
+        self.feature_names = choose_columns(path, self.columns, target, features)
+        self.n_features = len(self.feature_names)
+        slot_of = {name: slot for slot, name in enumerate(self.feature_names)} | {target: TARGET}
+        self._slots = np.array([slot_of.get(name, IGNORED) for name in self.columns])
+        self._fill = np.nan if fill_missing is None else float(fill_missing)
+
+    def start(self) -> Place:
+        """After the names."""
+        return Place(self._header_size, 1)
+
+    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
+        most_rows = min(n_lines, len(text) // len(self._slots) + 1) + 1
+        X, found = np.empty((most_rows, self.n_features)), _lines.room(n_lines + 1, most_rows * self.n_features)
+        counts = _lines.parse_csv(text, ord(self.delimiter), self._slots, self.labels, self._fill, X, found)
+        for slot, row, start, end in found.left[: counts[2]]:
+            X[row, slot] = float(text[start:end].tobytes())
+        return X[: counts[0]], found, counts
+
+    def _reason(self, what: int, place: int, text: str) -> str:
+        if what == _lines.FIELDS:
+            return f"its number of fields is {place}, and that of the first line is {len(self.columns)}"
+        name = self.columns[place]
+        if what == _lines.QUOTE:
+            return f"a quoted field, column {name!r}, is not closed in its line"
+        if what == _lines.LABEL:
+            return _label_reason(text, self.labels)
+        return _number_reason(what, f"column {name!r}", text)
+
+
+def choose_columns(path: str, columns: list[str], target: str, features: list[str] | None) -> list[str]:
+    """The features, after a look at whether all names are there, once."""
+    chosen = [name for name in columns if name != target] if features is None else list(features)
+    for name in (target, *chosen):
+        if columns.count(name) != 1:
+            has = "no column" if name not in columns else "several columns"
+            raise ValueError(f"{path!r} has {has} {name!r}; its columns are {_listed(columns)}")
+    if target in chosen or not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"features must name columns other than the target {target!r}, each once, got {_listed(chosen)}"
+        )
+    return chosen
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def _excerpt(content: bytes) -> str:
+    text = content.decode("utf-8", errors="replace")
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _label_reason(text: str, labels: Labels) -> str:
+    if not text:
+        return "the label is missing"
+    if labels.mode == _lines.ZERO_ONE:
+        return f"the label {text!r} is none of 1, 0 and -1; name the positive label by positive="
+    return f"the label {text!r} is not a number; pass positive= as text if labels are text"
+
+
+def _number_reason(what: int, where: str, text: str) -> str:
+    if what == _lines.IS_MISSING:
+        return f"{where} has no value; pass fill_missing= for a number to stand for it"
+    if what == _lines.IS_INFINITE:
+        return f"{where} has {text!r}, which is not finite"
+    return f"{where} has {text!r}, which is not a number; leave a column of text out by features=, or encode it before"
