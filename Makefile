@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo test test-slow lint bench docs clean
 help:
 	@sed -n '2,4p' Makefile | cut -c3-
-	@echo "  make test-slow, make lint, make bench, make clean"
+	@echo "  make test-slow, make lint, make bench, make docs, make clean"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,8 +28,9 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-plot
 	$(BIN)/python -m toprank.demo
 
+# one thread of BLAS for each of the processes
 test: $(VENV)/.installed-test
-	$(PYTEST) -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto
 
 test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow
@@ -42,5 +43,8 @@ lint: $(VENV)/.installed-lint
 bench: $(VENV)/.installed-plot
 	$(BIN)/python benchmarks/bench_metrics.py
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -58,5 +58,33 @@ def test_kernel_fashion(tmp_path, capsys, monkeypatch):
     assert "TOPRANK_DATA" in capsys.readouterr().out
 
 
+def test_displays(tmp_path, capsys):
+    displays = load_example("displays").main(tmp_path / "figure.png")
+    found = {name: displays["RocAtTopDisplay", name].curves[0].point.recall for name in ("TauFPL", "logistic")}
+    assert found["TauFPL"] > 0.9 > found["logistic"]
+    assert "figure:" in capsys.readouterr().out
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_alerts(tmp_path, capsys, monkeypatch):
+    module = load_example("alerts")
+    if "TOPRANK_DATA" in os.environ:
+        caught = module.main(tmp_path / "figure.png", every=20)
+        assert len(caught) == 4
+        assert all(50 < number <= 200 for number in caught.values())
+        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.delenv("TOPRANK_DATA", raising=False)
+    assert module.main(tmp_path / "none.png") == {}
+    assert "TOPRANK_DATA" in capsys.readouterr().out
+
+
+def test_online_auc(tmp_path):
+    auc = load_example("online_auc").main(tmp_path / "figure.png", passes=2)
+    assert len(auc) >= 5
+    assert min(auc.values()) > 0.9
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"collapse", "kernel_fashion", "movielens", "pair_sums"}
+    tested = {"alerts", "collapse", "displays", "kernel_fashion", "movielens", "online_auc", "pair_sums"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tested

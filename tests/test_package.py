@@ -14,8 +14,9 @@ import pytest
 import toprank
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ["numba", "matplotlib", "pandas", "polars", "dask", "sklearn", "scipy", "tabmat"]
-MODULES = ["toprank", "toprank.datasets", "toprank.metrics", "toprank.pairwise"]
+HEAVY = ["numba", "matplotlib", "onnx", "pandas", "polars", "rich", "dask", "sklearn", "scipy", "tabmat"]
+MODULES = ["toprank", "toprank.datasets", "toprank.decision", "toprank.metrics", "toprank.online"]
+MODULES += ["toprank.pairwise", "toprank.persistence", "toprank.plots", "toprank.streams"]
 
 
 def public_names():

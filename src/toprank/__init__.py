@@ -13,35 +13,79 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toprank import datasets, metrics, pairwise
+    from toprank import datasets, decision, metrics, online, pairwise, persistence, plots, selection, streams
+    from toprank.decision.neyman_pearson import NeymanPearsonClassifier
+    from toprank.decision.top_k import TopKClassifier
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import DegenerateSolutionWarning
+    from toprank.online.adaoam import AdaOAM
+    from toprank.online.cbr import CBR
+    from toprank.online.oam import OAM
+    from toprank.online.opauc import OPAUC
+    from toprank.online.uniexp import UniExp
     from toprank.pairwise.wmw import WMWRanker
+    from toprank.persistence.model_file import load, save
+    from toprank.persistence.onnx_export import to_onnx
+    from toprank.selection.compare import compare
+    from toprank.selection.search import TopSearchCV
+    from toprank.streams.run import stream
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "CBR",
+    "OAM",
+    "OPAUC",
+    "AdaOAM",
     "DegenerateSolutionWarning",
     "Grill",
     "GrillNP",
+    "NeymanPearsonClassifier",
     "PatMat",
     "PatMatNP",
     "TauFPL",
+    "TopKClassifier",
     "TopMeanK",
     "TopPush",
     "TopPushK",
+    "TopSearchCV",
+    "UniExp",
     "WMWRanker",
+    "compare",
     "datasets",
+    "decision",
+    "load",
     "metrics",
+    "online",
     "pairwise",
     "path",
+    "persistence",
+    "plots",
+    "save",
+    "selection",
+    "stream",
+    "streams",
+    "to_onnx",
 ]
 
 _HOME = {
+    "CBR": "online.cbr",
+    "OAM": "online.oam",
+    "OPAUC": "online.opauc",
+    "AdaOAM": "online.adaoam",
     "DegenerateSolutionWarning": "exceptions",
+    "NeymanPearsonClassifier": "decision.neyman_pearson",
+    "TopKClassifier": "decision.top_k",
+    "TopSearchCV": "selection.search",
+    "UniExp": "online.uniexp",
     "WMWRanker": "pairwise.wmw",
+    "compare": "selection.compare",
+    "load": "persistence.model_file",
     "path": "estimators.path",
+    "save": "persistence.model_file",
+    "stream": "streams.run",
+    "to_onnx": "persistence.onnx_export",
     **dict.fromkeys(
         ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
     ),

@@ -39,6 +39,15 @@ class ThresholdRule:
         The bound τ on the false positive rate.
     confidence : float
         The probability with which the bound shall hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from toprank.decision import threshold_rule
+    >>> rule = threshold_rule(100, max_fpr=0.05, confidence=0.95)
+    >>> scores = np.arange(1.0, 101.0)
+    >>> rule.rank, bool(99 < rule.threshold(scores) < 99.1)
+    (99, True)
     """
 
     n_negatives: int

@@ -1,0 +1,275 @@
+"""What the online rankers share: validation, classes, the threshold, predictions."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from toprank.estimators._base import require_share
+from toprank.online._documentation import document
+from toprank.online._rows import Rows, Scores
+from toprank.online.threshold import threshold
+
+# Squares of sums of features have to stay far from the largest number.
+_LARGEST_VALUE = 1e50
+_LARGEST_STATE = 2**31
+
+
+class OnlineRanker(ClassifierMixin, BaseEstimator):
+    """Base of the online rankers: a subclass makes its state and learns from a batch of rows."""
+
+    max_fpr: float | None
+    threshold_window: int
+
+    weights_: NDArray[np.float64]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = document(inspect.getdoc(cls) or "")
+
+    @abstractmethod
+    def _start(self, n_features: int) -> None:
+        """Set the state of a model that has seen nothing."""
+
+    @abstractmethod
+    def _learn(self, rows: Rows, scores: Scores) -> None:
+        """Learn from rows one after the other, and record the score that each had before."""
+
+    def _check_parameters(self) -> None:
+        if self.max_fpr is not None:
+            require_share("max_fpr", self.max_fpr)
+        require_count("threshold_window", self.threshold_window)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Start anew and learn from the rows in one pass, in the order in which they come.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to learn from; scale them first. Shuffle rows that are sorted in any way.
+        y : array-like of shape (n_samples,)
+            Two classes; the second in sorted order is the positive one.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights as for `partial_fit`.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        return self._update(X, y, None, sample_weight, need_both=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from more rows. How a stream is cut into calls makes no difference, not even in the last bit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to learn from, in the order in which they came.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like of shape (2,), optional
+            The two classes; the second in sorted order is the positive one. Needed in the first call, unless both are
+            in its y.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight multiplies the loss of the row, and the row counts that many times in the statistics of its class.
+            A row of weight 0 is left out. A weight of 2 is one step with twice the loss, not two steps.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        return self._update(X, y, classes, sample_weight, need_both=False)
+
+    def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, need_both: bool) -> Self:
+        first = not hasattr(self, "classes_")
+        if first:
+            self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first)
+        check_classification_targets(y)
+        known = self._classes(y, classes, need_both=need_both)
+        positive = _encode(y, known)
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not need_both
+        )
+        kept = weights > 0
+        if need_both and len(np.unique(positive[kept])) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of both classes with a positive weight; use partial_fit with "
+                f"classes={known.tolist()} where one of them may come later"
+            )
+        rows = _as_rows(X, positive, weights, kept)
+        if first:
+            self._start(X.shape[1])
+            self.recent_scores_ = np.zeros((2, int(self.threshold_window)))
+            self.n_scores_ = np.zeros(2, np.int64)
+            self.classes_ = known
+        self._learn(rows, Scores(self.recent_scores_, self.n_scores_))
+        return self
+
+    def _classes(self, y: NDArray[Any], classes: Any, *, need_both: bool) -> NDArray[Any]:
+        """The two classes: those known, or those given, or those of y."""
+        known = getattr(self, "classes_", None)
+        if known is not None and classes is None:
+            return np.asarray(known)
+        found = np.unique(y if classes is None else np.asarray(classes))
+        if known is not None:
+            if not np.array_equal(found, known):
+                raise ValueError(
+                    f"classes={found.tolist()} is not the same as in the first call, {known.tolist()}; leave it out, "
+                    "or start with a new estimator"
+                )
+            return np.asarray(known)
+        if len(found) > 2:
+            kind = type_of_target(found)
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}, with {len(found)} "
+                "classes; reduce it with toprank.datasets.binarize(y, positive=...)."
+            )
+        if len(found) < 2:
+            remedy = "it needs two" if need_both or classes is not None else "name both by classes= in the first call"
+            raise ValueError(f"{type(self).__name__} got only one class, {found.tolist()}; {remedy}")
+        return found
+
+    def _weights(self) -> NDArray[np.float64]:
+        """The direction w, where it is not stored as such."""
+        return self.weights_
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """A copy of the direction w, of shape (1, n_features)."""
+        check_is_fitted(self, "classes_")
+        return np.array(self._weights())[None, :]
+
+    @property
+    def threshold_(self) -> float:
+        """Scores above it are predicted positive."""
+        check_is_fitted(self, "classes_")
+        return threshold(Scores(self.recent_scores_, self.n_scores_), self.max_fpr)
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """−threshold_, of shape (1,)."""
+        return np.array([-self.threshold_])
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of rows learned from, without those of weight zero."""
+        check_is_fitted(self, "classes_")
+        return int(self.n_scores_.sum())
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score minus threshold: above zero means positive.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Larger for more likely positives.
+        """
+        check_is_fitted(self, "classes_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(self._scores(X) - self.threshold_, dtype=np.float64)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Scores of validated rows."""
+        return np.asarray(X @ self._weights())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where the decision function is above zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(np.intp)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def require_count(name: str, value: Any) -> None:
+    """Check that a parameter is a whole number of at least one."""
+    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def require_not_negative(name: str, value: Any) -> None:
+    """Check that a parameter is a finite number of at least zero."""
+    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
+        raise ValueError(f"{name} must be at least 0 and finite, got {value!r}; use a value such as 1e-4")
+
+
+def require_choice(name: str, value: Any, choices: Any) -> None:
+    """Check that a parameter is one of some words."""
+    if not (isinstance(value, str) and value in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def require_room(what: str, n_numbers: int, remedy: str) -> None:
+    """Refuse a state of so many numbers that no one would want it in memory."""
+    size = 8 * n_numbers
+    if size > _LARGEST_STATE:
+        raise ValueError(
+            f"{what} would take {size / 2**30:.3g} GB, more than the {_LARGEST_STATE // 2**30} GB allowed; {remedy}"
+        )
+
+
+def seed_of(random_state: Any) -> int:
+    """A number for the compiled generator."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+    positive = np.asarray(y == classes[1])
+    unknown = ~(positive | np.asarray(y == classes[0]))
+    if unknown.any():
+        raise ValueError(f"y has the label {y[unknown][0]!r}, which is not one of the classes {classes.tolist()}")
+    return positive
+
+
+def _as_rows(X: Any, positive: NDArray[np.bool_], weights: NDArray[np.float64], kept: NDArray[np.bool_]) -> Rows:
+    """The rows of positive weight in canonical CSR form, float64, without zeros."""
+    X = csr_array(X, dtype=np.float64)
+    largest = float(max(X.data.max(initial=0.0), -X.data.min(initial=0.0)))
+    if largest > _LARGEST_VALUE:
+        raise ValueError(
+            f"the largest absolute value of X is {largest:.0e}, and squares of such numbers overflow; scale the "
+            "features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+    if not kept.all():
+        X, positive, weights = X[kept], positive[kept], weights[kept]
+    if not (X.has_canonical_format and X.data.all()):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, positive, weights)

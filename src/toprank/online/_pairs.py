@@ -1,0 +1,67 @@
+"""What CBR and OAM share: the buffers, and the state of the loop over pairs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from toprank.online._base import OnlineRanker, require_choice, require_count, seed_of
+from toprank.online._pair_loop import Options, Ranker, learn_pairs
+from toprank.online._rows import Rows, Scores
+from toprank.online.buffers import POLICIES, Buffers, empty_buffers, with_capacity
+
+
+class PairRanker(OnlineRanker):
+    """Base of the rankers that pair a new row with the buffer of the other class."""
+
+    buffer: str
+    buffer_size: int | tuple[int, int]
+    random_state: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_choice("buffer", self.buffer, POLICIES)
+        for size in self._sizes():
+            require_count("buffer_size", size)
+
+    def _sizes(self) -> tuple[int, int]:
+        if isinstance(self.buffer_size, list | tuple):
+            if len(self.buffer_size) != 2:
+                raise ValueError(
+                    f"buffer_size must be a number or a pair (for the negative class, for the positive class), got "
+                    f"{self.buffer_size!r}"
+                )
+            return self.buffer_size[0], self.buffer_size[1]
+        return self.buffer_size, self.buffer_size
+
+    def _start(self, n_features: int) -> None:
+        self.weights_ = np.zeros(n_features)
+        self.factor_ = np.zeros((0, 0))
+        self.variances_ = np.zeros(0)
+        self.gained_ = np.zeros(0)
+        self.scale_ = np.ones(1)
+        self.time_ = np.zeros(1, np.int64)
+        self.row_ = np.zeros(n_features)
+        slots = (2, max(self._sizes()))
+        self.slot_score_, self.slot_spread_, self.slot_moved_ = np.zeros(slots), np.zeros(slots), np.zeros(slots)
+        self.moved_ = np.zeros(1)
+        self.has_negative_ = np.zeros(1, np.bool_)
+        seed = seed_of(self.random_state) if self.buffer == "reservoir" else 0  # a FIFO buffer draws nothing
+        self._keep(empty_buffers(self._sizes(), seed))
+
+    def _keep(self, buffers: Buffers) -> None:
+        for name, array in buffers._asdict().items():
+            setattr(self, f"buffer_{name}_", array)
+
+    @abstractmethod
+    def _options(self) -> Options:
+        """Parameters for the compiled loop."""
+
+    def _learn(self, rows: Rows, scores: Scores) -> None:
+        buffers = Buffers(*[getattr(self, f"buffer_{name}_") for name in Buffers._fields])
+        buffers = with_capacity(buffers, int(np.diff(rows.indptr).max(initial=0)))
+        self._keep(buffers)
+        ranker = Ranker(*[getattr(self, f"{name}_") for name in Ranker._fields])
+        learn_pairs(rows, ranker, buffers, scores, self._options())

@@ -1,0 +1,65 @@
+"""Rows as the compiled loops get them, and the small steps that all loops share.
+
+No loop of this package allows the compiler to reorder or fuse sums: the bits of a model depend on its rows alone, not
+on the machine nor on whether the code was compiled a moment ago or came from the cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+class Rows(NamedTuple):
+    """A batch of rows in CSR form: sorted columns, no zeros, no duplicates; weights are positive."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+
+
+class Scores(NamedTuple):
+    """The last scores of each class, given before the model learned from the row.
+
+    `recent` is a ring for each class, `number` the number of scores that were put there.
+    """
+
+    recent: NDArray[np.float64]
+    number: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def record(scores: Any, label: Any, score: Any) -> None:
+    """Put a score into the ring of its class."""
+    scores.recent[label, scores.number[label] % scores.recent.shape[1]] = score
+    scores.number[label] += 1
+
+
+@njit(cache=True, nogil=True)
+def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
+    """dense[indices] @ values."""
+    total = 0.0
+    for k in range(len(indices)):
+        total += dense[indices[k]] * values[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def random_bits(state: Any) -> Any:
+    """The next 64 bits of the generator splitmix64, whose state is one number."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    bits = state[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def random_share(state: Any) -> Any:
+    """A number in [0, 1) with 53 random bits."""
+    return np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53

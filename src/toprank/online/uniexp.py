@@ -1,0 +1,116 @@
+"""Online ranking by a univariate exponential loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from toprank.estimators._base import keep, require_positive
+from toprank.online._base import OnlineRanker, require_not_negative
+from toprank.online._rows import Rows, Scores, record, sparse_dot
+
+_SMALLEST_SCALE = 1e-100
+
+
+class UniExp(OnlineRanker):
+    r"""Online ranking by a univariate loss: exponential, with both classes weighted alike.
+
+    .. math:: \frac{n_t}{2 n_{y,t}} \exp(-y\, w^\top x) + \frac\alpha2 \|w\|^2
+
+    for a row x of class :math:`y = \pm 1`, where :math:`n_{y,t}` of the :math:`n_t` rows so far are of its class. Its
+    minimiser over all functions ranks as well as that of the exponential loss over pairs. One gradient step a row, at
+    the cost of its entries: the fastest of the online rankers, and a baseline for the others.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.01
+        Length of the step.
+    alpha : float, default=1e-4
+        Weight of the penalty; w is divided by 1 + learning_rate·alpha after each row.
+    {threshold}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Notes
+    -----
+    A step may not raise m = y·wᵀx by more than max(1, 1 − m): the exponential of a row far on the wrong side would
+    throw w away. There is no intercept: rows should have a mean near zero. A sample weight multiplies the loss of its
+    row, and counts in the numbers of rows.
+
+    References
+    ----------
+    Kotłowski, Dembczyński and Hüllermeier, Bipartite ranking through minimization of univariate loss, ICML 2011.
+
+    Examples
+    --------
+    >>> from toprank import UniExp
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(2000, separation=4.0, random_state=0)
+    >>> bool(UniExp().fit(X, y).predict(X)[y == 1].mean() > 0.9)
+    True
+    """
+
+    learning_rate: float
+    alpha: float
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 0.01,
+        alpha: float = 1e-4,
+        max_fpr: float | None = None,
+        threshold_window: int = 1000,
+    ) -> None:
+        keep(locals())
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_positive("learning_rate", self.learning_rate, "use a value such as 0.01")
+        require_not_negative("alpha", self.alpha)
+
+    def _start(self, n_features: int) -> None:
+        self.base_ = np.zeros(n_features)
+        self.scale_ = np.ones(1)
+        self.count_ = np.zeros(2)
+
+    def _learn(self, rows: Rows, scores: Scores) -> None:
+        rate, alpha = float(self.learning_rate), float(self.alpha)
+        learn_pointwise(rows, self.base_, self.scale_, self.count_, scores, rate, alpha)
+
+    def _weights(self) -> NDArray[np.float64]:
+        return np.asarray(self.scale_[0] * self.base_)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(self.scale_[0] * (X @ self.base_))
+
+
+@njit(cache=True, nogil=True)
+def learn_pointwise(rows: Any, base: Any, scale: Any, count: Any, scores: Any, rate: Any, alpha: Any) -> None:
+    """Learn from rows, one after the other; w = scale·base, so that the penalty costs one multiplication."""
+    shrinkage = 1.0 / (1.0 + rate * alpha)
+    for t in range(len(rows.positive)):
+        start, stop = rows.indptr[t], rows.indptr[t + 1]
+        indices, values = rows.indices[start:stop], rows.values[start:stop]
+        label = 1 if rows.positive[t] else 0
+        score = scale[0] * sparse_dot(base, indices, values)
+        record(scores, label, score)
+        count[label] += rows.weights[t]
+        sign = 2.0 * label - 1.0
+        squared = 0.0
+        for k in range(len(values)):
+            squared += values[k] * values[k]
+        if squared > 0.0:
+            loss = rows.weights[t] * (count[0] + count[1]) / (2.0 * count[label]) * np.exp(-sign * score)
+            step = min(rate * loss, max(1.0, 1.0 - sign * score) / squared)
+            for k in range(len(indices)):
+                base[indices[k]] += sign * step * values[k] / scale[0]
+        scale[0] *= shrinkage
+        if scale[0] < _SMALLEST_SCALE:
+            for i in range(len(base)):
+                base[i] *= scale[0]
+            scale[0] = 1.0
