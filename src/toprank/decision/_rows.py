@@ -69,3 +69,11 @@ def rows_with_weight(y: NDArray[Any], params: dict[str, Any]) -> NDArray[np.bool
             f"{np.unique(y).tolist()}; every class needs rows with a positive weight"
         )
     return kept
+
+
+def take_names(wrapper: Any, model: Any) -> None:
+    """Give a wrapper the number and the names of the features of its fitted model, if that has them."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(wrapper).pop(name, None)
+        if hasattr(model, name):
+            setattr(wrapper, name, getattr(model, name))

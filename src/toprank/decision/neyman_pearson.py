@@ -11,14 +11,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight
+from toprank.decision._routing import RoutesToSplitter
+from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
+from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._base import require_share
 
 Rows = NDArray[np.intp]
@@ -29,7 +30,7 @@ def _gives_probabilities(self: Any) -> bool:
     return hasattr(models[0] if models else self.estimator, "predict_proba")
 
 
-class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Keep the false positive rate of any scorer below a bound, with a stated confidence.
 
     .. math:: \Pr\bigl(\mathrm{FPR} > \text{max\_fpr}\bigr) \le 1 - \text{confidence}
@@ -176,7 +177,7 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             self._fit_pooled(X, y, splits, fit_params, int(negative.sum()))
         else:
             self._fit_each(X, y, splits, fit_params, int(negative.sum()))
-        self._take_names()
+        take_names(self, self.estimators_[0])
         return self
 
     def _check_parameters(self) -> None:
@@ -194,28 +195,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 "an estimator with kernel='precomputed' cannot be trained on a part of the rows; fit it first and "
                 "wrap it in sklearn.frozen.FrozenEstimator"
             )
-
-    def _route(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments of the estimator's fit and of the splitter."""
-        if _routing_enabled():
-            routed = process_routing(self, "fit", **params)
-            return dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {}
-        splitter = {name: value for name, value in params.items() if name == "groups"}
-        return {name: value for name, value in params.items() if name != "groups"}, splitter
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How arguments of `fit` reach the estimator and the splitter.
-
-        Returns
-        -------
-        MetadataRouter
-            The routing of this object.
-        """
-        router = MetadataRouter(owner=self)
-        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        if hasattr(self.cv, "split"):
-            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        return router
 
     def _splits(
         self, X: Any, y: NDArray[Any], kept: NDArray[np.bool_], negative: NDArray[np.bool_], params: dict[str, Any]
@@ -299,12 +278,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.fpr_bound_ = rule.fpr_upper_bound
         self.guaranteed_ = guaranteed
 
-    def _take_names(self) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimators_[0], name):
-                setattr(self, name, getattr(self.estimators_[0], name))
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score minus threshold, of several models the smallest: above zero means positive.
 
@@ -325,22 +298,6 @@ class NeymanPearsonClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             for model, threshold in zip(self.estimators_, self.thresholds_, strict=True)
         ]
         return np.asarray(np.min(margins, axis=0))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The positive class where the decision function is above zero.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.intp)])
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight
+from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import check_response_method, scores_of
 from toprank.metrics._ranking import ROUNDING, _group_codes, check_share
 
@@ -98,10 +98,7 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator)
         if not isinstance(self.estimator, FrozenEstimator):
             self.estimator_.fit(X, y, **row_arguments(X, params))
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        take_names(self, self.estimator_)
         return self
 
     def _check_parameters(self) -> None:

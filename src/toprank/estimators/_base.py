@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._documentation import document
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
@@ -31,7 +32,7 @@ from toprank.solvers.working_rows import MOST_FEATURES
 _OF_A_MODEL = ("coef_", "dual_coef_", "support_", "support_vectors_", "feature_map_")
 
 
-class TopClassifier(ClassifierMixin, BaseEstimator):
+class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
 
     remedies: ClassVar[str] = ""
@@ -145,22 +146,6 @@ class TopClassifier(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> NDArray[Any]:
         """Scores of validated rows."""
         return np.asarray(X @ self.coef_[0])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The positive class where the decision function is above zero.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.intp)])
 
     def _check_parameters(self) -> None:
         require_positive("alpha", self.alpha, "use a value such as 0.1")

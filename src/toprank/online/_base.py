@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._base import require_share
 from toprank.online._documentation import document
 from toprank.online._rows import Rows, Scores
@@ -25,7 +26,7 @@ _LARGEST_VALUE = 1e50
 _LARGEST_STATE = 2**31
 
 
-class OnlineRanker(ClassifierMixin, BaseEstimator):
+class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     """Base of the online rankers: a subclass makes its state and learns from a batch of rows."""
 
     max_fpr: float | None
@@ -193,22 +194,6 @@ class OnlineRanker(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Scores of validated rows."""
         return np.asarray(X @ self._weights())
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The positive class where the decision function is above zero.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.intp)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight
 from toprank.selection._path_folds import fit_fold, last_step, settings_of
 from toprank.selection._progress import track
@@ -34,7 +34,7 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class TopSearchCV(MetaEstimatorMixin, BaseEstimator):
+class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
     r"""Choose the penalty, and other parameters, by cross-validation along warm-started paths.
 
     .. math:: \max_{\alpha, \ldots} \frac1J \sum_{j=1}^J \text{score}_j(\alpha, \ldots)
@@ -195,29 +195,6 @@ class TopSearchCV(MetaEstimatorMixin, BaseEstimator):
             if alpha.count("__") and alpha.split("__")[0] in part:
                 raise ValueError(f"param_grid replaces the step {alpha.split('__')[0]!r}; use GridSearchCV for that")
         return grid
-
-    def _route(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments of the estimator's fit and of the splitter."""
-        if _routing_enabled():
-            routed = process_routing(self, "fit", **params)
-            return dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {}
-        given = {name: value for name, value in params.items() if value is not None}
-        splitter = {name: given.pop(name) for name in ("groups",) if name in given}
-        return given, splitter
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """How arguments of `fit` reach the estimator and the splitter.
-
-        Returns
-        -------
-        MetadataRouter
-            The routing of this object.
-        """
-        router = MetadataRouter(owner=self)
-        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        if hasattr(self.cv, "split"):
-            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        return router
 
     def _scores(self, results: list[list[dict[str, Any]]]) -> NDArray[np.float64]:
         """Scores of shape (n_candidates, n_folds), with those of failed fits."""
