@@ -44,7 +44,7 @@ bench: $(VENV)/.installed-plot
 	$(BIN)/python benchmarks/bench_metrics.py
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

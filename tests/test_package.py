@@ -16,7 +16,7 @@ import toprank
 ROOT = Path(__file__).parents[1]
 HEAVY = ["numba", "matplotlib", "onnx", "pandas", "polars", "rich", "dask", "sklearn", "scipy", "tabmat"]
 MODULES = ["toprank", "toprank.datasets", "toprank.decision", "toprank.metrics", "toprank.online"]
-MODULES += ["toprank.pairwise", "toprank.persistence", "toprank.plots", "toprank.streams"]
+MODULES += ["toprank.pairwise", "toprank.persistence", "toprank.plots", "toprank.report", "toprank.streams"]
 
 
 def public_names():
@@ -69,7 +69,8 @@ def test_package_docstring_runs():
 
 
 @pytest.mark.parametrize("page", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))])
-def test_code_blocks_of_the_pages_run(page):
+def test_code_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     text = (ROOT / page).read_text(encoding="utf-8")
     if "TOPRANK_DATA" in text and not os.environ.get("TOPRANK_DATA"):
         pytest.skip("the page reads a data folder, and TOPRANK_DATA is not set")

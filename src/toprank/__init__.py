@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toprank import datasets, decision, metrics, online, pairwise, persistence, plots, selection, streams
+    from toprank import datasets, decision, metrics, online, pairwise, persistence, plots, report, selection, streams
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
     from toprank.decision.top_k import TopKClassifier
     from toprank.estimators.path import path
@@ -62,6 +62,7 @@ __all__ = [
     "path",
     "persistence",
     "plots",
+    "report",
     "save",
     "selection",
     "stream",

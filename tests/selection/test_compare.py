@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.metrics.pairwise import rbf_kernel
@@ -22,6 +22,7 @@ from toprank.datasets import make_imbalanced
 from toprank.decision import NeymanPearsonClassifier
 from toprank.metrics import get_scorer
 from toprank.selection import compare
+from toprank.selection._certificate import certificate_of
 from toprank.selection.paired_tests import corrected_t_test, holm
 
 TPR = ("tpr_at_fpr", {"max_fpr": 0.05})
@@ -102,6 +103,12 @@ def test_certificates_are_found_inside():
     assert np.isnan(gaps["none"])
     assert np.isnan(gaps["forest"])
     assert all(row["fit_seconds"] > 0 for row in result.rows)
+
+
+def test_models_of_others_have_no_certificate():
+    X, y = data()
+    for model in (GradientBoostingClassifier(n_estimators=2), RandomForestClassifier(n_estimators=2)):
+        assert certificate_of(model.fit(X, y)) is None
 
 
 def test_certificate_is_the_worst_of_the_folds():

@@ -17,7 +17,7 @@ def certificate_of(model: Any) -> float | None:
             model = model.best_estimator_
         elif hasattr(model, "estimator_"):
             model = model.estimator_
-        elif getattr(model, "estimators_", None):
+        elif isinstance(getattr(model, "estimators_", None), list) and model.estimators_:
             gaps = [certificate_of(part) for part in list(model.estimators_)]
             known = [gap for gap in gaps if gap is not None]
             return max(known) if len(known) == len(gaps) else None

@@ -1,0 +1,144 @@
+"""What the report says of the model itself: certificate, guarantee, parameters, versions."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+import toprank
+from toprank.decision import NeymanPearsonClassifier
+from toprank.plots.ranking import RankedList
+from toprank.report.figures import convergence
+from toprank.report.inspection import Anatomy
+from toprank.report.svg import Figure
+from toprank.report.words import cell, count, number, percent, round_percent
+
+Rows = list[tuple[str, str]]
+
+INTENDED_USE = (
+    "To put rows in an order, so that the best of them can be acted upon within a budget of alerts or of false alarms. "
+    "A score orders rows; it is not a probability."
+)
+FEW_POSITIVES = 30
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Sentences on how good the fit is, proven, with its numbers and its course."""
+
+    sentences: list[str]
+    rows: Rows
+    figure: Figure | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A part of the model card."""
+
+    name: str
+    rows: Rows
+
+
+def certificate(parts: Anatomy) -> Certificate:
+    """What is known of the optimum, and of the false positive rate."""
+    gap = parts.gap
+    estimator = parts.parts[0].estimator
+    sentences = [*_on_the_gap(gap, parts), *_on_the_guarantee(parts.find(NeymanPearsonClassifier))]
+    rows = [("Relative gap", "not known" if gap is None else number(gap, 3))]
+    for name, attribute in (
+        ("Objective", "objective_"),
+        ("Lower bound", "dual_objective_"),
+        ("Iterations", "n_iter_"),
+        ("Tolerance", "tol"),
+    ):
+        value = np.asarray(getattr(estimator, attribute, np.nan))
+        if (
+            value.dtype.kind in "if" and value.size and np.isfinite(value).all()
+        ):  # other libraries have other things by these names
+            rows.append((name, number(float(value.max()), 6)))
+    if isinstance(getattr(estimator, "solver_", None), str):
+        rows.append(("Solver", estimator.solver_))
+    return Certificate(sentences, rows, convergence(estimator))
+
+
+def _on_the_gap(gap: float | None, parts: Anatomy) -> list[str]:
+    name, n_models = type(parts.parts[0].estimator).__name__, len(parts.parts)
+    several = f" (the largest gap of {n_models} models)" if n_models > 1 else ""
+    if gap is None:
+        return [
+            f"{name} comes without a certificate: no lower bound of its training objective is known, so nothing is "
+            "proven about how close the fit is to the best one."
+        ]
+    tol = getattr(parts.parts[0].estimator, "tol", None)
+    missed = tol is not None and gap > tol * (1 + 1e-9)
+    reached = f" The tolerance of {number(tol)} was not reached." if tol is not None and missed else ""
+    return [
+        f"The training objective is at most {number(gap, 2)} of itself above the smallest possible value{several}: "
+        "with the same data and parameters no other model can be better by more. This is proven by a lower bound."
+        f"{reached}",
+        "A certificate speaks of the fit to the training data. What the model is worth on new rows is told by the "
+        "held-out metrics above.",
+    ]
+
+
+def _on_the_guarantee(rule: Any) -> list[str]:
+    if rule is None:
+        return []
+    bound, confidence = round_percent(rule.max_fpr), round_percent(rule.confidence)
+    if not rule.guaranteed_:
+        return [
+            f"The threshold aims at a false positive rate of at most {bound}; as it was pooled over folds and the "
+            "model fitted again, this has no exact guarantee."
+        ]
+    return [
+        f"The threshold keeps the false positive rate at or below {bound} with {confidence} confidence, as long as new "
+        f"negatives are drawn like the {count(rule.n_calibration_)} that were held out to set it. The probability of a "
+        f"higher rate is at most {percent(rule.violation_probability_)}."
+    ]
+
+
+def limits_of_use(ranked: RankedList) -> list[str]:
+    """What any reader should keep in mind."""
+    sentences = [
+        "The numbers hold for rows drawn like the held-out ones. Where people, prices or attackers change, "
+        "check them again on fresh labels.",
+        "The held-out rows must not have been used for training or for choosing parameters; the report cannot check "
+        "this.",
+        "No comparison between groups of people was made; do that before decisions about people.",
+    ]
+    if ranked.positives < FEW_POSITIVES:
+        sentences.insert(0, f"There are only {count(ranked.positives)} positives, so every share is uncertain.")
+    return sentences
+
+
+def groups(parts: Anatomy, data: Rows) -> list[Group]:
+    """Data, parameters and versions; parameters that are estimators are shown as levels of their own."""
+    found = [Group("Data", data)]
+    for level in parts.levels:
+        if hasattr(level, "steps") or not hasattr(level, "get_params"):
+            continue
+        parameters = level.get_params(deep=False).items()
+        rows = [(name, cell(value)) for name, value in parameters if not hasattr(value, "get_params")]
+        if rows:
+            found.append(Group(f"Parameters of {type(level).__name__}", rows))
+    steps = [type(step).__name__ for part in parts.parts[:1] for line in part.preparation for _, step in line.steps]
+    if steps:
+        found.append(Group("Preparation of rows", [(f"Step {i}", name) for i, name in enumerate(steps, start=1)]))
+    found.append(
+        Group(
+            "Versions",
+            [
+                ("toprank", toprank.__version__),
+                ("scikit-learn", sklearn.__version__),
+                ("NumPy", np.__version__),
+                ("SciPy", scipy.__version__),
+                ("Python", platform.python_version()),
+            ],
+        )
+    )
+    return found

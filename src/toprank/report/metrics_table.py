@@ -1,0 +1,133 @@
+"""The metrics of the report, with limits where there are some and a sentence for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from toprank.metrics import partial_auc_score, wmw_score
+from toprank.plots.intervals import clopper_pearson
+from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.report.words import count, limits, number, percent, round_percent
+
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)
+LIST_LENGTHS = (10, 100, 1000)
+PARTIAL_FPR = 0.1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the table; `value` is exact, the others are texts."""
+
+    name: str
+    value: float
+    shown: str
+    limits: str
+    counts: str
+    meaning: str
+
+
+def metric_rows(
+    ranked: RankedList, positive: NDArray[np.bool_], scores: NDArray[np.float64], confidence: float
+) -> list[Metric]:
+    """All metrics of a list.
+
+    Given the negatives, the threshold of a bound on the false positive rate is fixed, so the positives above it are a
+    binomial count, and the exact limits of `clopper_pearson` cover the true positive rate at this threshold. Those of
+    the precision of the k best cover what its docstring says. The area has the limits of DeLong, DeLong and
+    Clarke-Pearson (1988), which are approximate.
+    """
+    rates = [0.0, *(rate for rate in FALSE_POSITIVE_RATES if rate * ranked.negatives >= 1)]
+    lengths = [k for k in LIST_LENGTHS if k < ranked.total]
+    rows = [_recall_at_fpr(ranked, rate, confidence) for rate in rates]
+    rows += [row for k in lengths for row in _at_k(ranked, k, confidence)]
+    if PARTIAL_FPR * ranked.negatives >= 1:
+        area = partial_auc_score(positive, scores, max_fpr=PARTIAL_FPR, pos_label=True)
+        meaning = "Standardised: 0.5 for a random order, 1 for a perfect one."
+        rows.append(Metric(f"Partial AUC, FPR ≤ {round_percent(PARTIAL_FPR)}", area, number(area), "–", "", meaning))
+    area = wmw_score(positive, scores)
+    lower, upper = delong(ranked, confidence)
+    meaning = "How often a positive is above a negative, over the whole list; limits approximate (DeLong)."
+    rows.append(Metric("AUC", area, number(area), f"{number(lower)} – {number(upper)}", "", meaning))
+    return rows
+
+
+def delong(ranked: RankedList, confidence: float) -> tuple[float, float]:
+    r"""Approximate limits of the area under the ROC curve.
+
+    .. math:: A \pm z \sqrt{\mathrm{var}(V) / m + \mathrm{var}(U) / n}
+
+    where V are the shares of the n negatives below each positive, and U those of the m positives above each negative,
+    a tie counting one half. Cut at 0 and 1; nan with fewer than two rows of a class.
+
+    Examples
+    --------
+    >>> from toprank.plots import RankedList
+    >>> ranked = RankedList.from_predictions([1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1])
+    >>> [round(limit, 3) for limit in delong(ranked, 0.95)]
+    [0.581, 1.0]
+    """
+    runs, m, n = ranked.runs, ranked.positives, ranked.negatives
+    if min(m, n) < 2:
+        return np.nan, np.nan
+    below = (n - runs.false_positives + runs.negatives / 2) / n
+    above = (runs.true_positives - runs.positives / 2) / m
+    area = float(below @ runs.positives / m)
+    variance = (below - area) ** 2 @ runs.positives / (m - 1) / m + (above - area) ** 2 @ runs.negatives / (n - 1) / n
+    half = float(ndtri(0.5 + confidence / 2) * np.sqrt(variance))
+    return max(area - half, 0.0), min(area + half, 1.0)
+
+
+def share_limits(successes: float, trials: float, confidence: float) -> tuple[float, float]:
+    """Exact limits of one proportion, see `clopper_pearson`."""
+    lower, upper = clopper_pearson(np.array([successes]), np.array([trials]), confidence)
+    return float(lower[0]), float(upper[0])
+
+
+def _recall_at_fpr(ranked: RankedList, rate: float, confidence: float) -> Metric:
+    point = _point(ranked, max_fpr=rate)
+    shown = limits(*share_limits(point.true_positives, ranked.positives, confidence))
+    counts = f"{count(point.true_positives)} of {count(ranked.positives)}"
+    name = f"Recall at FPR ≤ {round_percent(rate)}" if rate else "Positives at the top"
+    meaning = (
+        f"Positives found while at most {count(np.floor(rate * ranked.negatives * (1 + 1e-12)))} of "
+        f"{count(ranked.negatives)} negatives become alerts."
+        if rate
+        else "Positives above the highest negative: found before the first false alarm."
+    )
+    return Metric(name, point.recall, percent(point.recall), shown, counts, meaning)
+
+
+def _at_k(ranked: RankedList, k: int, confidence: float) -> list[Metric]:
+    point = _point(ranked, k=k)
+    found = count(point.true_positives)
+    precision = limits(*share_limits(point.true_positives, k, confidence))
+    recall = limits(*share_limits(point.true_positives, ranked.positives, confidence))
+    whole = count(ranked.positives)
+    return [
+        Metric(
+            f"Precision at {count(k)}",
+            point.precision,
+            percent(point.precision),
+            precision,
+            f"{found} of {count(k)}",
+            f"Positives among the {count(k)} best rows.",
+        ),
+        Metric(
+            f"Recall at {count(k)}",
+            point.recall,
+            percent(point.recall),
+            recall,
+            f"{found} of {whole}",
+            f"Share of all positives that the {count(k)} best rows hold.",
+        ),
+    ]
+
+
+def _point(ranked: RankedList, *, max_fpr: float | None = None, k: float | None = None) -> OperatingPoint:
+    point = ranked.operating_point(max_fpr=max_fpr, k=k)
+    assert point is not None
+    return point

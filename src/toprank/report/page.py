@@ -1,0 +1,192 @@
+"""From a fitted model and held-out rows to one HTML file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import _num_samples, column_or_1d
+
+from toprank.estimators._base import require_share
+from toprank.persistence.atomic import write_atomically
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    ids: Sequence[Any] | None = None,
+    table: Any = None,
+    title: str | None = None,
+    **options: Any,
+) -> None:
+    """Write a report on a fitted model to one HTML file, which opens in any browser without a network.
+
+    The file is written whole or not at all. It holds the scores of the rows (without names) and the best rows with
+    their columns: treat it as you treat the data, or leave rows out by ``n_top_rows=0``.
+
+    Parameters
+    ----------
+    path : path
+        The file to write or to replace.
+    model, X, y, ids, table, title
+        See `build_report`.
+    **options
+        Other parameters of `build_report`.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; a file that was there before is left as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from toprank import PatMatNP
+    >>> from toprank.datasets import load_bundled
+    >>> from toprank.report import write_report
+    >>> data = load_bundled("breast_cancer")
+    >>> X, X_test, y, y_test = train_test_split(data.X, data.y, stratify=data.y, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), PatMatNP(tau=0.05)).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(os.path.join(folder, "report.html"), model, X_test, y_test, title="Breast cancer")
+    ...     os.listdir(folder)
+    ['report.html']
+    """
+    html = build_report(model, X, y, ids=ids, table=table, title=title, **options)
+    write_atomically(path, [html.encode("utf-8")])
+
+
+def build_report(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    ids: Sequence[Any] | None = None,
+    table: Any = None,
+    title: str | None = None,
+    data_name: str | None = None,
+    pos_label: Any = None,
+    k: int | None = None,
+    max_fpr: float | None = None,
+    confidence: float = 0.95,
+    n_top_rows: int = 50,
+    training_rows: int | None = None,
+    intended_use: str | None = None,
+    limits: Sequence[str] | None = None,
+) -> str:
+    """A report on a fitted model as the text of one HTML page.
+
+    Summary, a slider for the alert budget, curves, metrics with limits, the best rows, the most important features,
+    the certificate of the fit and a model card. What the slider shows is counted on all rows, not on the thinned
+    curves, and is exact at each number of alerts, false positive rate and precision. Thresholds are exact for
+    the 100,000 best distinct scores; below them an interval is shown. At most 20 million rows.
+
+    Parameters
+    ----------
+    model : fitted classifier or ranker
+        A classifier with `decision_function` or `predict_proba`, or a ranker; also in pipelines, searches,
+        `NeymanPearsonClassifier` and `TopKClassifier`.
+    X : {array-like, sparse matrix, dataframe} of shape (n, n_features)
+        Held-out rows, as the model takes them.
+    y : array-like of shape (n,)
+        Their labels, of both classes.
+    ids : sequence of length n, optional
+        What to call the rows in the list of the best; by default their numbers, from 0.
+    table : DataFrame of pandas or polars with n rows, optional
+        Columns to show in the list of the best rows; by default those of X if it is a DataFrame.
+    title : str, optional
+        Title of the page.
+    data_name : str, optional
+        What the held-out rows are called.
+    pos_label : label, optional
+        The positive class; by default the second of the classes of the model.
+    k : int, optional
+        The budget that is shown first: so many alerts.
+    max_fpr : float, optional
+        The budget that is shown first: so high a false positive rate. Without `k` and `max_fpr` the budget is what the
+        model was made for, else as many alerts as there are positives.
+    confidence : float, default=0.95
+        Of the limits, strictly between 0 and 1.
+    n_top_rows : int, default=50
+        How many of the best rows to list.
+    training_rows : int, optional
+        Number of rows that the model was trained on, for the model card.
+    intended_use : str, optional
+        A text for the model card.
+    limits : sequence of str, optional
+        Sentences for the model card on what the model must not be used for.
+
+    Returns
+    -------
+    str
+        A complete HTML document, without references to other files.
+
+    Examples
+    --------
+    >>> from toprank import TauFPL
+    >>> from toprank.datasets import make_imbalanced
+    >>> from toprank.report import build_report
+    >>> X, y, _ = make_imbalanced(2000, separation=3.0, random_state=0)
+    >>> html = build_report(TauFPL(tau=0.05).fit(X[:1000], y[:1000]), X[1000:], y[1000:])
+    >>> html.startswith("<!DOCTYPE html>"), "http://" in html
+    (True, False)
+    """
+    _check_arguments(k, max_fpr, confidence, n_top_rows, training_rows)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    labels = column_or_1d(np.asarray(y), input_name="y")
+    _check_lengths(_num_samples(X), {"y": labels, "ids": ids, "table": table})
+    try:
+        import jinja2  # noqa: F401
+    except ImportError as error:
+        raise ImportError("a report needs jinja2; install it by: pip install 'toprank[report]'") from error
+    from toprank.report.contents import Evaluation, contents
+    from toprank.report.rendering import render
+
+    evaluation = Evaluation.of(model, X, labels, pos_label)
+    return render(
+        contents(
+            evaluation,
+            ids=ids,
+            table=X if table is None and hasattr(X, "columns") else table,
+            title=title,
+            data_name=data_name,
+            budget=(k, max_fpr),
+            confidence=confidence,
+            n_top_rows=int(n_top_rows),
+            training_rows=training_rows,
+            intended_use=intended_use,
+            limits=limits,
+        )
+    )
+
+
+def _check_arguments(k: Any, max_fpr: float | None, confidence: float, n_top_rows: Any, training_rows: Any) -> None:
+    require_share("confidence", confidence)
+    if k is not None and max_fpr is not None:
+        raise ValueError(f"one budget is shown first, but k={k!r} and max_fpr={max_fpr!r} are given; keep one")
+    for name, value, least in (("k", k, 1), ("n_top_rows", n_top_rows, 0), ("training_rows", training_rows, 1)):
+        if value is not None and not (isinstance(value, int | np.integer) and value >= least):
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def _check_lengths(n_rows: int, given: dict[str, Any]) -> None:
+    if n_rows == 0:
+        raise ValueError("X has no rows; a report needs held-out rows of both classes")
+    for name, values in given.items():
+        if values is None:
+            continue
+        if name == "table" and not hasattr(values, "columns"):
+            raise TypeError(f"table must be a DataFrame of pandas or polars, got {type(values).__name__}")
+        if len(values) != n_rows:
+            raise ValueError(
+                f"X has {n_rows} rows and {name} has {len(values)}; give one entry of {name} for each row of X"
+            )
