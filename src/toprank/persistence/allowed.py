@@ -25,6 +25,7 @@ _TOPRANK_PARTS = {
     "solvers.problem": ("DualPoint", "Solution"),
     "solvers.apg": ("DualPoint",),
     "solvers.pair_ascent": ("Multipliers",),
+    "tables.model": ("TableModel",),
 }
 _SKLEARN = {
     "pipeline": ("FeatureUnion", "Pipeline"),

@@ -1,0 +1,84 @@
+"""``toprank fit``: from a table to a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from toprank.cli import methods, options
+from toprank.cli.output import Output, guarded
+
+
+@guarded
+def fit(
+    data: options.Data,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")],
+    target: options.Target = None,
+    positive: options.Positive = None,
+    id_column: options.Id = None,
+    ignore: options.Ignore = None,
+    categorical: options.Categorical = None,
+    method: Annotated[
+        methods.Method, typer.Option(help="What to optimise.", rich_help_panel="Method")
+    ] = methods.Method.PatMatNP,
+    tau: methods.Tau = None,
+    k: methods.TopNegatives = None,
+    alpha: methods.Alpha = None,
+    kernel: methods.Kernel = None,
+    surrogate: methods.Surrogate = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Choose the penalty by cross-validation.", rich_help_panel="Method")
+    ] = False,
+    max_fpr: methods.MaxFpr = None,
+    confidence: methods.Confidence = 0.95,
+    holdout: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of the rows kept for testing; 0: learn from all.")
+    ] = 0.2,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = 1,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    zero_based: options.ZeroBased = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Fit a model to a table and save it.
+
+    Numbers are scaled, and their missing values (an empty field, NA, NaN, null) are replaced by the median and marked
+    in a column of their own. Text becomes one column of 0 and 1 for each value, and missing is a value too. Dates and
+    free text are left out. A share of the rows is held out, and the model is measured on it.
+
+    [bold]Examples[/bold]
+
+    toprank fit train.csv --target fraud --model fraud.toprank
+
+    toprank fit train.csv -t fraud -m fraud.toprank --max-fpr 0.01 --search --id transaction
+
+    toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
+    """
+    from toprank.cli.fitting import described, fit_rows, summarised
+    from toprank.cli.model_files import check_writable, save_model
+    from toprank.cli.reading import rows_to_learn
+    from toprank.tables import open_table
+
+    output = Output(as_json=as_json, quiet=quiet)
+    check_writable(model, "--model")
+    given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
+    ranker = methods.ranker(method.value, seed=seed, max_fpr=max_fpr, **given)
+    source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
+    rows = rows_to_learn(
+        source,
+        target,
+        output,
+        positive=positive,
+        id_column=id_column,
+        ignore=ignore or (),
+        categorical=categorical or (),
+    )
+    around = {"max_fpr": max_fpr, "confidence": confidence, "search": search, "seed": seed, "jobs": jobs}
+    fitted = fit_rows(rows, ranker, source, target, id_column, holdout, around, output)
+    summarised(fitted, rows, data, method.value)
+    save_model(fitted.model, model)
+    record = {**fitted.model.summary_, "model": model}
+    output.result(record, described(fitted.model, data, model))

@@ -1,0 +1,122 @@
+"""``toprank info``: about a saved model, or about the installation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import Annotated, Any
+
+import typer
+
+from toprank.cli import options
+from toprank.cli.output import Output, guarded, plain
+
+_EXTRAS = {
+    "cli": ("typer", "rich", "polars"),
+    "plot": ("matplotlib",),
+    "report": ("jinja2",),
+    "onnx": ("onnx",),
+    "boost": ("lightgbm", "xgboost"),
+    "dask": ("dask", "distributed"),
+    "torch": ("torch",),
+}
+
+
+@guarded
+def info(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A saved model; without it, the installation.")
+    ] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Show what is known of a saved model, or of the installation.
+
+    [bold]Examples[/bold]
+
+    toprank info fraud.toprank
+
+    toprank info fraud.toprank --json
+
+    toprank info
+    """
+    output = Output(as_json=as_json, quiet=quiet)
+    if model is None:
+        record = _installation()
+        lines = [f"toprank {record['toprank']}, Python {record['python']}"]
+        lines += [f"  {name:15}{version}" for name, version in record["packages"].items()]
+        lines += [
+            f"  extra {name:9}{'installed' if not absent else 'not installed: pip install ' + repr(f'toprank[{name}]')}"
+            for name, absent in record["missing"].items()
+        ]
+        output.result(record, "\n".join(lines))
+        return
+    record = _model(model, output)
+    output.result(record, _described(record, model))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _installation() -> dict[str, Any]:
+    from toprank import __version__
+
+    packages = {name: _version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "polars")}
+    missing = {extra: [name for name in names if _version(name) is None] for extra, names in _EXTRAS.items()}
+    return {"toprank": __version__, "python": platform.python_version(), "packages": packages, "missing": missing}
+
+
+def _model(path: str, output: Output) -> dict[str, Any]:
+    from toprank.cli.model_files import load_any
+    from toprank.persistence.container import read_container
+    from toprank.selection._certificate import certificate_of
+    from toprank.tables import TableModel
+
+    model = load_any(path, output)
+    table = model if isinstance(model, TableModel) else None
+    inner = model if table is None else getattr(table, "estimator_", table.estimator)
+    parameters = {name: value for name, value in inner.get_params().items() if not hasattr(value, "get_params")}
+    return {
+        "class": type(inner).__name__,
+        "steps": [type(step).__name__ for _, step in _pipeline(inner)],
+        "parameters": plain({name: value for name, value in parameters.items() if not name.endswith("steps")}),
+        "certificate": certificate_of(inner),
+        "target": getattr(table, "target", None),
+        "positive": getattr(table, "positive", None),
+        "id": getattr(table, "id_column", None),
+        "summary": getattr(table, "summary_", {}),
+        "versions": read_container(path).header.get("versions", {}),
+    }
+
+
+def _pipeline(model: Any) -> list[tuple[str, Any]]:
+    if getattr(model, "estimators_", None):
+        model = model.estimators_[0]
+    return list(getattr(model, "steps", [(type(model).__name__, model)]))
+
+
+def _described(record: dict[str, Any], path: str) -> str:
+    from toprank.cli.fitting import facts
+
+    lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
+    summary = record["summary"]
+    if summary:
+        data = summary["data"]
+        lines.append(f"  {'data':13}{data['learned_from']:,} of {data['rows']:,} rows of {data['file']}")
+        lines.append(f"  {'fitted':13}{summary['fitted']}")
+        label = f"{record['target']}, positive is {record['positive']}" if record["target"] else record["positive"]
+        lines.append(f"  {'target':13}{label}")
+        lines += [f"  {title:13}{text}" for title, text in facts(summary) if text]
+        if summary["columns"]:
+            listed = ", ".join(f"{name} ({kind})" for name, kind in list(summary["columns"].items())[:20])
+            lines.append(f"  {'names':13}{listed}{', …' if len(summary['columns']) > 20 else ''}")
+    else:
+        lines += [f"  {name:24}{value}" for name, value in record["parameters"].items()]
+        lines.append(f"  {'certificate':24}{record['certificate']}")
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    lines.append(f"  {'written by':13}{versions}")
+    return "\n".join(lines)

@@ -1,0 +1,177 @@
+"""Methods by name, and the models made of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+
+class Method(StrEnum):
+    """Methods that learn from all rows at once."""
+
+    PatMatNP = "PatMatNP"
+    PatMat = "PatMat"
+    TauFPL = "TauFPL"
+    TopMeanK = "TopMeanK"
+    TopPush = "TopPush"
+    TopPushK = "TopPushK"
+    GrillNP = "GrillNP"
+    Grill = "Grill"
+    LogisticRegression = "LogisticRegression"
+
+
+class AtBadLine(StrEnum):
+    """What a stream does at a bad line."""
+
+    stop = "stop"
+    skip = "skip"
+
+
+class OnlineMethod(StrEnum):
+    """Methods that learn row by row."""
+
+    CBR = "CBR"
+    OAM = "OAM"
+    OPAUC = "OPAUC"
+    AdaOAM = "AdaOAM"
+    UniExp = "UniExp"
+
+
+_PANEL = "Method"
+Tau = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the list that counts as its top, strictly between 0 and 1: of the negatives for PatMatNP, "
+        "TauFPL and GrillNP, of all rows for PatMat, TopMeanK and Grill. By default --max-fpr, where that is given.",
+        rich_help_panel=_PANEL,
+    ),
+]
+TopNegatives = Annotated[
+    float | None, typer.Option("--k", help="Number of negatives at the top, for TopPushK.", rich_help_panel=_PANEL)
+]
+Alpha = Annotated[float | None, typer.Option(help="Penalty; larger is smoother.", rich_help_panel=_PANEL)]
+Kernel = Annotated[
+    str | None, typer.Option(metavar="KERNEL", help="linear, rbf, poly or sigmoid.", rich_help_panel=_PANEL)
+]
+Surrogate = Annotated[
+    str | None,
+    typer.Option(metavar="LOSS", help="quadratic, hinge, huber, logistic or exponential.", rich_help_panel=_PANEL),
+]
+MaxFpr = Annotated[
+    float | None,
+    typer.Option(
+        help="Set the threshold so that at most this share of the negatives is above it.", rich_help_panel="Threshold"
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="Probability with which --max-fpr holds.", rich_help_panel="Threshold")]
+
+
+def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any) -> Any:
+    """An estimator of scores; options that the method does not have are refused.
+
+    Parameters
+    ----------
+    method : str
+        Name of the class.
+    seed : int
+        Seed, for the methods that use one.
+    max_fpr : float, optional
+        What `tau` is by default, for the methods that look at the negatives.
+    **given : dict
+        Parameters by name, None where not given.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+    """
+    import sklearn.linear_model
+
+    import toprank
+
+    if method == Method.LogisticRegression:
+        model: Any = sklearn.linear_model.LogisticRegression(max_iter=1000)
+    else:
+        model = getattr(toprank, method)()
+    known = model.get_params()
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in known:
+            having = [
+                other
+                for other in Method
+                if other != Method.LogisticRegression and name in getattr(toprank, other.value)().get_params()
+            ]
+            raise typer.BadParameter(
+                f"{method} has no --{name}; leave it out, or use {' or '.join(other.value for other in having[:3])}"
+            )
+        model.set_params(**{name: value})
+    if given.get("tau") is None and max_fpr is not None and method in ("PatMatNP", "TauFPL", "GrillNP"):
+        model.set_params(tau=max_fpr)
+    return model.set_params(random_state=seed)
+
+
+def complete(
+    pipeline: Any, *, max_fpr: float | None, confidence: float, search: bool, seed: int, jobs: int, verbose: bool
+) -> Any:
+    """A pipeline with a search for its penalty and a threshold with a guarantee around it, as asked for.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Its last step is named "rank".
+    max_fpr : float or None
+        Bound on the false positive rate; None: the threshold of the model itself.
+    confidence : float
+        Probability with which the bound holds.
+    search : bool
+        Whether to search for the penalty.
+    seed : int
+        Seed of folds and splits.
+    jobs : int
+        How many fits at the same time.
+    verbose : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    estimator
+        Not fitted.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    from toprank.decision import NeymanPearsonClassifier
+    from toprank.selection import TopSearchCV
+
+    model = pipeline
+    if search:
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        model = TopSearchCV(pipeline, cv=folds, n_jobs=jobs, verbose=int(verbose))
+    if max_fpr is not None:
+        model = NeymanPearsonClassifier(model, max_fpr=max_fpr, confidence=confidence, random_state=seed)
+    return model
+
+
+def without_search(model: Any) -> tuple[Any, dict[str, Any] | None]:
+    """A fitted model with the best candidate in place of a search, and what the search chose."""
+    from sklearn.base import clone
+
+    if hasattr(model, "best_estimator_"):
+        return model.best_estimator_, {"parameters": model.best_params_, "score": model.best_score_}
+    if hasattr(model, "estimators_") and hasattr(model.estimators_[0], "best_estimator_"):
+        found = model.estimators_[0]
+        model.estimators_ = [found.best_estimator_]
+        model.estimator_ = found.best_estimator_
+        model.estimator = clone(found.best_estimator_)
+        return model, {"parameters": found.best_params_, "score": found.best_score_}
+    return model, None
+
+
+def last_step(model: Any) -> Any:
+    """The estimator of scores inside a threshold and a pipeline."""
+    if getattr(model, "estimators_", None):
+        model = model.estimators_[0]
+    return model.steps[-1][1] if hasattr(model, "steps") else model

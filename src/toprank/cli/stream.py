@@ -1,0 +1,140 @@
+"""``toprank stream``: learn from a file that need not fit in memory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from toprank.cli import methods, options
+from toprank.cli.output import Output, guarded, table
+
+
+@guarded
+def stream(
+    data: options.Data,
+    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")],
+    target: options.Target = None,
+    positive: options.Positive = None,
+    id_column: options.Id = None,
+    ignore: options.Ignore = None,
+    method: Annotated[
+        methods.OnlineMethod,
+        typer.Option(help="Online method.", rich_help_panel="Method"),
+    ] = methods.OnlineMethod.CBR,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="A model of an earlier stream that goes on learning.", rich_help_panel="Method"
+        ),
+    ] = None,
+    scale_rows: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Scale by the mean and deviation of so many first rows; 0: do not scale.",
+            rich_help_panel="Method",
+        ),
+    ] = 10_000,
+    fill_missing: Annotated[
+        float | None, typer.Option(help="Number that stands for missing values; by default they are an error.")
+    ] = None,
+    on_bad_line: Annotated[
+        methods.AtBadLine, typer.Option(help="Stop at a bad line, or leave it out and count it.")
+    ] = methods.AtBadLine.stop,
+    batch: Annotated[int, typer.Option(min=1, help="Rows scored and then learned from at once.")] = 1000,
+    window: Annotated[int, typer.Option(min=1, help="Rows in a window of the measures.")] = 10_000,
+    max_fpr: Annotated[float, typer.Option(min=0, max=1, help="False positive rate to measure at.")] = 0.01,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File to go on from after an interruption.")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Rows between checkpoints.")] = 100_000,
+    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint if it is there.")] = True,
+    seed: options.Seed = 0,
+    format: options.Format = None,
+    delimiter: options.Delimiter = None,
+    zero_based: options.ZeroBased = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn from a file row by row, in constant memory, and measure on the way.
+
+    Each batch is scored before it is learned from, so every row is a test row once. All columns must be numbers. The
+    file is CSV, svmlight or Parquet.
+
+    [bold]Examples[/bold]
+
+    toprank stream clicks.csv --target clicked --model clicks.toprank
+
+    toprank stream clicks.csv -t clicked -m clicks.toprank --checkpoint clicks.run --on-bad-line skip
+    """
+    from toprank.cli.model_files import check_writable, save_model
+    from toprank.cli.streaming import learner, wrapped
+    from toprank.streams import stream as learn
+    from toprank.tables import open_table
+    from toprank.tables.numpy_file import NumpyTable
+
+    output = Output(as_json=as_json, quiet=quiet)
+    check_writable(model, "--model")
+    if checkpoint is not None:
+        check_writable(checkpoint, "--checkpoint")
+    source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
+    if isinstance(source, NumpyTable):
+        raise ValueError(
+            f"a stream is read from CSV, svmlight or Parquet, and {data!r} is a NumPy file; use toprank fit"
+        )
+    left_out = [name for name in (target, id_column, *(ignore or ())) if name is not None]
+    features = [name for name in source.names if name not in left_out] or None
+    label: Any = None if positive is None else _number_or_text(positive)
+    first = learner(source, method.value, features, start, scale_rows, fill_missing, seed, output)
+    result = learn(
+        data,
+        first,
+        target=target,
+        positive=label,
+        features=features,
+        format=format,
+        delimiter=delimiter,
+        zero_based=zero_based,
+        fill_missing=fill_missing,
+        on_bad_line=on_bad_line.value,
+        batch=batch,
+        window=window,
+        max_fpr=max_fpr,
+        checkpoint=checkpoint,
+        every=every,
+        resume=resume,
+        verbose=int(output.shows_progress),
+    )
+    if result.resumed_at:
+        output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
+    if result.n_bad_lines:
+        first_bad = result.bad_lines[0]
+        output.note(
+            f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {first_bad.reason}"
+        )
+    fitted = wrapped(result, features, target, positive, id_column, zero_based)
+    save_model(fitted, model)
+    record = {"rows": result.n_rows, "bad_lines": result.n_bad_lines, "history": result.history, "model": model}
+    text = f"{method.value} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
+    output.result(record, text)
+
+
+def _number_or_text(label: str) -> float | str:
+    try:
+        return float(label)
+    except ValueError:
+        return label
+
+
+def _history(history: dict[str, Any], most: int = 12) -> str:
+    """The last windows as text."""
+    head = ["up to row", "positives", "AUC", "positives caught"]
+    columns = ("rows", "positives", "auc", "tpr_at_fpr")
+    rows = list(zip(*(history[name].tolist() for name in columns), strict=True))[-most:]
+    cells = [[f"{n:,}", f"{positives:,}", _short(auc), _short(rate)] for n, positives, auc, rate in rows]
+    return table([head, *cells]) if cells else "  no window was measured"
+
+
+def _short(value: float) -> str:
+    return "-" if value != value else f"{value:.4f}"

@@ -1,0 +1,273 @@
+"""CSV files, read in blocks of bytes that end with a row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from toprank.tables.errors import NotANumberError, TableError, excerpt
+from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars
+
+BLOCK = 8 << 20
+_LONGEST_ROW = 256 << 20
+_GUESS = 1 << 20
+_NO_ROWS = "it has a line of names and no rows; give a file with rows"
+
+
+class CSVTable:
+    """A table of comma-separated values whose first line holds the names.
+
+    A field may be in quotes and may then contain delimiters and line ends. Spaces around a field do not count, nor do
+    blank lines. A missing value is an empty field, NA, NaN or null.
+
+    Parameters
+    ----------
+    path : str
+        The file, in UTF-8.
+    delimiter : str, optional
+        One character; by default the one of ``, ; tab |`` that the line of names has most of.
+    block : int, optional
+        Bytes to read at once.
+    """
+
+    def __init__(self, path: str, delimiter: str | None = None, block: int = BLOCK) -> None:
+        self.path = path
+        self.size = os.path.getsize(path)
+        self._block = block
+        if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
+            raise TableError(f"the delimiter must be one character such as , or ;, got {delimiter!r}")
+        with open(path, "rb") as stream:
+            header = stream.readline(_LONGEST_ROW)
+        if not header.strip():
+            raise TableError(f"{path!r} {'is empty' if self.size == 0 else 'starts with an empty line'}; the first "
+                             "line of a CSV file holds the names of its columns")  # fmt: skip
+        self._start = len(header)
+        try:
+            line = header.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise self._not_utf8(1) from None
+        self.delimiter = max(",;\t|", key=line.count) if delimiter is None else delimiter
+        self.names = self._names(line)
+        self._short_names = [f"c{i}" for i in range(len(self.names))]
+        self._header = (self.delimiter.join(self._short_names) + "\n").encode()
+
+    def _names(self, line: str) -> list[str]:
+        if line.count('"') % 2:
+            raise TableError(f"{self.path!r} has a name in its first line whose quotes are not closed; close them")
+        try:
+            return [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
+        except csv.Error as error:
+            raise TableError(
+                f"the first line of {self.path!r} is no line of names ({error}); lines must end with \\n or \\r\\n"
+            ) from None
+
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column in the first rows."""
+        block, start = next(self._blocks(_GUESS), (b"", self._start))
+        if not self._rows_of(block).strip():
+            raise TableError(f"{self.path!r} cannot be used: {_NO_ROWS}")
+        texts = self._parse(block, start, dict.fromkeys(self._unique(), TEXT))
+        return {name: TEXT if name in as_text else _kind(texts[name]) for name in self._unique()}
+
+    def _unique(self) -> list[str]:
+        return [name for name in self.names if self.names.count(name) == 1]
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """Rows with the named columns, some megabytes at a time."""
+        row = 0
+        for block, start in self._blocks(self._block):
+            frame = self._parse(block, start, kinds)
+            if len(frame):
+                yield Batch(frame, row, start + len(block) - len(self._header))
+            row += len(frame)
+
+    def _blocks(self, size: int) -> Iterator[tuple[bytes, int]]:
+        """Whole rows after a line of short names, and where they start in the file."""
+        start, rest = self._start, b""
+        with open(self.path, "rb") as stream:
+            stream.seek(start)
+            while new := stream.read(size):
+                cut = new.rfind(b"\n") + 1
+                if _quotes(rest, len(rest)) != _quotes(new, cut):
+                    # the last line end is between quotes: go back to one that is not
+                    rest, new = b"", rest + new
+                    cut = _end_of_last_row(new)
+                if cut:
+                    block = b"".join((self._header, rest, memoryview(new)[:cut]))
+                    yield block, start
+                    start += len(block) - len(self._header)
+                    rest = new[cut:]
+                    continue
+                rest += new
+                if len(rest) > _LONGEST_ROW:
+                    raise TableError(
+                        f"{self.path!r} has a row of more than {_LONGEST_ROW >> 20} MB at line {self._line_at(start)}; "
+                        "perhaps a quote is not closed there"
+                    )
+        if rest:
+            yield self._header + rest, start
+
+    def _line_at(self, position: int) -> int:
+        """Number of the line that starts at a position of the file."""
+        line = 1
+        with open(self.path, "rb") as stream:
+            while position > 0 and (part := stream.read(min(position, BLOCK))):
+                line += part.count(b"\n")
+                position -= len(part)
+        return line
+
+    def _rows_of(self, block: bytes) -> bytes:
+        return block[len(self._header) :]
+
+    def _parse(self, block: bytes, start: int, kinds: Mapping[str, str]) -> Any:
+        """A frame of a block; the fast way where polars takes it as it is, else a careful one."""
+        pl = polars()
+        place_of = {self.names.index(name): name for name in kinds}
+        last = self._short_names[-1]  # it shows short lines
+        dtypes = {self._short_names[i]: pl.Float64 if kinds[place_of[i]] == NUMBER else pl.String for i in place_of}
+        dtypes.setdefault(last, pl.String)
+        texts = dict.fromkeys(dtypes, pl.String)
+        frame = self._read(block, dtypes)
+        if frame is None:  # a number with spaces around it, a missing word, something else
+            frame = self._read(block, texts)
+        if frame is None or (frame[last].has_nulls() and not self._is_regular(block)):
+            frame = self._read(self._checked(self._rows_of(block), start), texts)
+        if frame is None:
+            raise TableError(
+                f"the rows of {self.path!r} from line {self._line_at(start)} on cannot be read; check their quotes"
+            )
+        frame = frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
+        return self._converted(frame, block, start, kinds)
+
+    def _read(self, block: bytes, dtypes: dict[str, Any]) -> Any:
+        """A frame, or None if polars does not take the block."""
+        pl = polars()
+        try:
+            return pl.read_csv(
+                block,
+                separator=self.delimiter,
+                columns=sorted(dtypes, key=self._short_names.index),
+                schema={name: dtypes.get(name, pl.String) for name in self._short_names},
+            )
+        except (pl.exceptions.PolarsError, ValueError):
+            return None
+
+    def _is_regular(self, block: bytes) -> bool:
+        """Whether every line has as many delimiters as the first one, in a block without quotes."""
+        rows = block.count(b"\n") + (not block.endswith(b"\n"))
+        return b'"' not in block and block.count(self.delimiter.encode()) == rows * (len(self.names) - 1)
+
+    def _checked(self, content: bytes, start: int) -> bytes:
+        """A block without blank lines, after a look at each row; the reason if one is wrong."""
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self._not_utf8(self._line_at(start) + content.count(b"\n", 0, error.start)) from None
+        kept = io.StringIO()
+        writer = csv.writer(kept, delimiter=self.delimiter, lineterminator="\n")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
+        before = 0  # lines before that of the row
+        try:
+            for fields in reader:
+                if not _is_blank(fields, len(self.names)):
+                    if len(fields) != len(self.names):
+                        raise TableError(
+                            f"line {self._line_at(start) + before} of {self.path!r} has {len(fields)} fields, and the "
+                            f"line of names has {len(self.names)}; correct the line, or quote fields that contain "
+                            f"{self.delimiter!r}"
+                        )
+                    writer.writerow(fields)
+                before = reader.line_num
+        except csv.Error as error:
+            line = self._line_at(start) + before
+            raise TableError(f"line {line} of {self.path!r} is no CSV ({error}); correct its quotes") from None
+        return self._header + kept.getvalue().encode()
+
+    def _converted(self, frame: Any, block: bytes, start: int, kinds: Mapping[str, str]) -> Any:
+        """Numbers and texts as a batch holds them."""
+        pl = polars()
+        done, wrong = [], []
+        for name, kind in kinds.items():
+            if kind != NUMBER:
+                done.append(frame[name] if kind == VERBATIM else as_text(frame[name]))
+                continue
+            series, place = as_number(frame[name])
+            done.append(series)
+            if place is not None:
+                wrong.append((name, place))
+        if wrong:
+            name, place = wrong[0]
+            value = excerpt(frame[name][place])
+            line = self._line_of(self._rows_of(block), place, self._line_at(start))
+            raise NotANumberError(
+                f"line {line} of {self.path!r} has {value} in the column {name!r}, which is not a number; "
+                "correct it, or leave the field empty if it is missing",
+                [name for name, _ in wrong],
+            )
+        return pl.DataFrame(dict(zip(kinds, done, strict=True)))
+
+    def _line_of(self, content: bytes, row: int, line: int) -> int:
+        """Number of the line in which a row of a block starts."""
+        reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), delimiter=self.delimiter)
+        start = line
+        for fields in reader:
+            if not _is_blank(fields, len(self.names)):
+                if row == 0:
+                    break
+                row -= 1
+            start = line + reader.line_num
+        return start
+
+    def _not_utf8(self, line: int) -> TableError:
+        return TableError(
+            f"{self.path!r} is not a text file in UTF-8: line {line} has other bytes; convert it to UTF-8, or give a "
+            "file that is CSV"
+        )
+
+
+def _quotes(content: bytes, end: int) -> int:
+    """Whether the number of quotes is odd; most files have none, and that is found faster than counted."""
+    return content.count(b'"', 0, end) % 2 if b'"' in content else 0
+
+
+def _end_of_last_row(content: bytes) -> int:
+    """Where the last whole row ends; a line end between quotes ends no row. 0 if there is none."""
+    end = content.rfind(b"\n") + 1
+    inside = content.count(b'"', 0, end) % 2
+    while inside and end:
+        # the row starts in the line of the last quote or before it
+        start = content.rfind(b"\n", 0, content.rfind(b'"', 0, end)) + 1
+        inside = (inside + content.count(b'"', start, end)) % 2
+        end = start
+    return end
+
+
+def _is_blank(fields: list[str], n_names: int) -> bool:
+    """Whether a line holds nothing; in a table of one column an empty line is a missing value."""
+    return n_names > 1 and (not fields or (len(fields) == 1 and not fields[0].strip()))
+
+
+def _kind(series: Any) -> str:
+    """What a column of text holds, by these rows."""
+    _, wrong = as_number(series)
+    if wrong is None:
+        return NUMBER
+    return DATE if is_date(series) else TEXT
+
+
+def is_date(series: Any) -> bool:
+    """Whether all texts of a series are dates or times."""
+    pl = polars()
+    values = series.drop_nulls().head(1000)
+    if not len(values):
+        return False
+    for convert in (values.str.to_date, values.str.to_datetime):
+        try:
+            if not convert(strict=False).has_nulls():
+                return True
+        except pl.exceptions.PolarsError:  # no format was found
+            continue
+    return False

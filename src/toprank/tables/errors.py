@@ -1,0 +1,25 @@
+"""What may be wrong with a table."""
+
+from __future__ import annotations
+
+
+class TableError(ValueError):
+    """A file is no table, or not the one that is needed."""
+
+
+class NotANumberError(TableError):
+    """A column of numbers holds something else; `columns` names all such columns that were found."""
+
+    def __init__(self, message: str, columns: list[str]) -> None:
+        super().__init__(message)
+        self.columns = columns
+
+
+def listed(names: list[str], most: int = 12) -> str:
+    """Names for a message: the first ones, and how many there are."""
+    return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def excerpt(text: str, most: int = 40) -> str:
+    """A value for a message, not too long and in one line."""
+    return repr(text if len(text) <= most else f"{text[: most - 3]}...")

@@ -1,0 +1,181 @@
+"""NumPy files: .npy with one array, .npz with several; read in parts, without unpickling."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from toprank.tables.errors import TableError
+from toprank.tables.parquet_file import converted
+from toprank.tables.source import NUMBER, TEXT, Batch, polars
+
+_BLOCK_VALUES = 2_000_000
+
+
+class NumpyTable:
+    """Arrays with a row each; positions are numbers of rows.
+
+    Columns of an .npy file are named by their numbers from 0, or by the fields of a structured array. In an .npz file
+    an array of one dimension is a column of its name, and one of two dimensions, such as X, the columns X_0, X_1, ….
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._members: list[str | None] = [None]
+        if path.lower().endswith(".npz"):
+            with self._readable(), zipfile.ZipFile(path) as archive:
+                self._members = [name for name in archive.namelist() if name.endswith(".npy")]
+        self._columns: dict[str | None, list[tuple[str, np.dtype[Any]]]] = {}
+        lengths = {}
+        with ExitStack() as stack:
+            for member in self._members:
+                array = self._open(member, stack)
+                self._columns[member] = _columns_of(array, member)
+                lengths[member] = array.n_rows
+        if len(set(lengths.values())) != 1:
+            shown = ", ".join(f"{_label(member)}: {n}" for member, n in lengths.items()) or "there is none"
+            raise TableError(f"the arrays of {path!r} must have the same number of rows ({shown}); save such arrays")
+        self.size = next(iter(lengths.values()))
+        self.names = [name for columns in self._columns.values() for name, _ in columns]
+
+    def _readable(self) -> _Readable:
+        return _Readable(self.path)
+
+    def _open(self, member: str | None, stack: ExitStack) -> _Array:
+        with self._readable():
+            if member is None:
+                stream: Any = stack.enter_context(open(self.path, "rb"))  # noqa: SIM115
+            else:
+                archive = stack.enter_context(zipfile.ZipFile(self.path))
+                stream = stack.enter_context(archive.open(member))
+            return _Array(stream)
+
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column by its type."""
+        if not self.size:
+            raise TableError(f"{self.path!r} has no rows; give a file with rows")
+        types = {name: dtype for columns in self._columns.values() for name, dtype in columns}
+        return {name: TEXT if name in as_text else _kind(dtype) for name, dtype in types.items()}
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """Rows with the named columns, some two million values at a time."""
+        step = max(1, _BLOCK_VALUES // max(1, len(self.names)))
+        needed = [member for member, columns in self._columns.items() if any(name in kinds for name, _ in columns)]
+        with ExitStack() as stack:
+            arrays = {member: self._open(member, stack) for member in needed}
+            for first in range(0, self.size, step):
+                series: dict[str, Any] = {}
+                for member, array in arrays.items():
+                    with self._readable():
+                        rows = array.take(min(step, self.size - first))
+                    series |= {name: values for name, values in _split(rows, self._columns[member]) if name in kinds}
+                frame = polars().DataFrame({name: _as_series(name, series[name]) for name in kinds})
+                yield Batch(converted(frame, kinds, self.path, first), first, first + len(frame))
+
+
+class _Readable:
+    """Errors of reading as those of a table."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        # the parsers of headers and archives raise many kinds of errors
+        if isinstance(error, Exception) and not isinstance(error, TableError | OSError):
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise TableError(
+                f"{self.path!r} cannot be read as a NumPy file ({reason[:120]}); write it again by numpy.save or "
+                "numpy.savez, without objects"
+            ) from None
+
+
+class _Array:
+    """An array in a stream, row after row."""
+
+    def __init__(self, stream: Any) -> None:
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"format version {version}")
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, self.dtype = read_header(stream)
+        if self.dtype.hasobject:
+            raise ValueError("it holds objects")
+        if len(shape) not in (1, 2) or (len(shape) == 2 and self.dtype.names):
+            raise ValueError(f"an array of shape {shape} is no table")
+        self.n_rows = int(shape[0])
+        self.n_columns = int(shape[1]) if len(shape) == 2 else None
+        self._stream = stream
+        self._rows: NDArray[Any] | None = None
+        self._next = 0
+        self._fortran = fortran and len(shape) == 2
+
+    def take(self, count: int) -> NDArray[Any]:
+        """The next rows."""
+        if self._fortran:  # stored by columns: there is no row before the end
+            if self._rows is None:
+                self._rows = self._read(self.n_rows).reshape(self.n_columns or 1, self.n_rows).T
+            self._next += count
+            return self._rows[self._next - count : self._next]
+        rows = self._read(count)
+        return rows if self.n_columns is None else rows.reshape(count, self.n_columns)
+
+    def _read(self, count: int) -> NDArray[Any]:
+        wanted = count * (1 if self.n_columns is None else self.n_columns) * self.dtype.itemsize
+        content = self._stream.read(wanted)
+        if len(content) != wanted:
+            raise ValueError("it is truncated")
+        return np.frombuffer(content, self.dtype)
+
+
+def _label(member: str | None) -> str:
+    return "" if member is None else member.removesuffix(".npy")
+
+
+def _columns_of(array: _Array, member: str | None) -> list[tuple[str, np.dtype[Any]]]:
+    if array.dtype.names:
+        return [(name, array.dtype[name]) for name in array.dtype.names]
+    if member is None:
+        return [(str(i), array.dtype) for i in range(array.n_columns or 1)]
+    name = _label(member)
+    if array.n_columns is None:
+        return [(name, array.dtype)]
+    return [(f"{name}_{i}", array.dtype) for i in range(array.n_columns)]
+
+
+def _split(rows: NDArray[Any], columns: list[tuple[str, np.dtype[Any]]]) -> list[tuple[str, NDArray[Any]]]:
+    """Names and values of the columns of an array."""
+    if rows.dtype.names:
+        return [(name, rows[name]) for name, _ in columns]
+    if rows.ndim == 1:
+        return [(columns[0][0], rows)]
+    return [(name, rows[:, i]) for i, (name, _) in enumerate(columns)]
+
+
+def _as_series(name: str, values: NDArray[Any]) -> Any:
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "replace")
+    if values.dtype.kind == "f":  # half precision and big-endian numbers too
+        values = values.astype(np.float64)
+    elif values.dtype.kind in "iu":
+        values = values.astype(values.dtype.newbyteorder("="))
+    return polars().Series(name, values.tolist() if values.dtype.kind == "U" else np.ascontiguousarray(values))
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "iuf":
+        return NUMBER
+    return TEXT if dtype.kind in "bUS" else str(dtype)

@@ -1,0 +1,85 @@
+"""Parquet files, read in slices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from toprank.tables.errors import NotANumberError, TableError, excerpt
+from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars
+
+_BLOCK_VALUES = 2_000_000
+
+
+class ParquetTable:
+    """A Parquet file; positions are numbers of rows.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    """
+
+    def __init__(self, path: str) -> None:
+        pl = polars()
+        self.path = path
+        try:
+            self._frame = pl.scan_parquet(path, glob=False)
+            self._schema = self._frame.collect_schema()
+            self.size = int(self._frame.select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+            raise self._unreadable(error) from None
+        self.names = list(self._schema)
+
+    def _unreadable(self, error: Exception) -> TableError:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return TableError(f"{self.path!r} cannot be read as Parquet ({reason}); give a Parquet file that is complete")
+
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column by its type."""
+        if not self.size:
+            raise TableError(f"{self.path!r} has no rows; give a file with rows")
+        return {name: TEXT if name in as_text else _kind(dtype) for name, dtype in self._schema.items()}
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """Rows with the named columns, some two million values at a time."""
+        pl = polars()
+        step = max(1, _BLOCK_VALUES // max(1, len(kinds)))
+        for first in range(0, self.size, step):
+            try:
+                frame = self._frame.slice(first, step).select(list(kinds)).collect()
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise self._unreadable(error) from None
+            yield Batch(converted(frame, kinds, self.path, first), first, first + len(frame))
+
+
+def converted(frame: Any, kinds: Mapping[str, str], path: str, first_row: int) -> Any:
+    """A frame with numbers as doubles and texts as strings."""
+    pl = polars()
+    done = []
+    for name, kind in kinds.items():
+        if kind == VERBATIM:
+            done.append(frame[name].cast(pl.String))
+        elif kind == TEXT:
+            done.append(as_text(frame[name]))
+        else:
+            series, wrong = as_number(frame[name])
+            if wrong is not None:
+                raise NotANumberError(
+                    f"row {first_row + wrong + 1} of {path!r} has {excerpt(str(frame[name][wrong]))} in the column "
+                    f"{name!r}, which is not a number; correct it, or leave it empty if it is missing",
+                    [name],
+                )
+            done.append(series)
+    return pl.DataFrame(dict(zip(kinds, done, strict=True)))
+
+
+def _kind(dtype: Any) -> str:
+    pl = polars()
+    if dtype.is_numeric() or dtype == pl.Null:
+        return NUMBER
+    if dtype.is_temporal():
+        return DATE
+    if dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum):
+        return TEXT
+    return str(dtype)

@@ -1,0 +1,88 @@
+"""What all files of tables offer: names, a guess at the kind of each column, and batches of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toprank.tables.errors import TableError, listed
+
+NUMBER, TEXT, DATE = "number", "text", "date"
+"""Kinds of columns in a file; any other kind is the name of a type that is not used."""
+VERBATIM = "verbatim"
+"""How an identifier is read: as text, and exactly as it stands in the file."""
+MISSING_WORDS = ("", "na", "nan", "null")
+"""Fields that stand for a missing value, in small or capital letters."""
+
+
+def polars() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import polars as package
+    except ImportError as error:
+        raise ImportError("tables need polars; install it by pip install 'toprank[cli]'") from error
+    return package
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The columns that were asked for: numbers as doubles with nan for missing, texts as strings with null.
+    first_row : int
+        Number of the first row, from 0.
+    position : int
+        How far the file is read, in the unit of the source's `size`.
+    """
+
+    frame: Any
+    first_row: int
+    position: int
+
+
+class Source(Protocol):
+    """A file with rows and named columns."""
+
+    path: str
+    names: list[str]
+    size: int
+
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column, of text files by the first rows only; those of `as_text` are text anyway."""
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """Rows of the file with the named columns, each `NUMBER`, `TEXT` or `VERBATIM`."""
+
+
+def require_columns(source: Source, names: Collection[str], remedy: str) -> None:
+    """Check that columns are there, each once."""
+    for name in names:
+        times = source.names.count(name)
+        if times != 1:
+            has = "has no column" if times == 0 else f"has {times} columns"
+            raise TableError(f"{source.path!r} {has} {name!r}; {remedy}, its columns are {listed(source.names)}")
+
+
+def as_text(series: Any) -> Any:
+    """A series as strings without spaces around them; missing words become null."""
+    pl = polars()
+    text = series.cast(pl.String).str.strip_chars()
+    return pl.select(pl.when(~text.str.to_lowercase().is_in(MISSING_WORDS)).then(text)).to_series().alias(series.name)
+
+
+def as_number(series: Any) -> tuple[Any, int | None]:
+    """A series as doubles with nan for missing, and the place of the first value that is no number."""
+    pl = polars()
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == pl.Boolean or dtype == pl.Null:
+        return series.cast(pl.Float64).fill_null(float("nan")), None
+    if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
+        return series, 0 if len(series) else None
+    text = as_text(series)
+    number = text.cast(pl.Float64, strict=False)
+    wrong = number.is_null() & text.is_not_null()
+    return number.fill_null(float("nan")), wrong.arg_max() if wrong.any() else None
