@@ -21,6 +21,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def start(profile):
     """A driver with an empty profile, which logs the console and all requests."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    from selenium.common.exceptions import WebDriverException
+
     binary = next((found for found in map(shutil.which, BROWSERS) if found), None)
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:
@@ -30,7 +32,12 @@ def start(profile):
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    except WebDriverException as error:
+        pytest.skip(f"Chromium did not start on this machine: {error.msg}")
+    started.set_script_timeout(300)  # seconds; a busy machine is slow, not wrong
+    return started
 
 
 def set_screen(driver, width, height, *, dark=False, touch=False):

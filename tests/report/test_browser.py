@@ -20,6 +20,9 @@ def neighbours(dtype):
     return y, (1 + np.finfo(dtype).eps * np.random.default_rng(0).permutation(120)).astype(dtype)
 
 
+# They need a browser: `make test-slow` runs them.
+pytestmark = pytest.mark.slow
+
 LISTS = {
     "distinct": lambda: ranked_rows(300),
     "ties": lambda: ranked_rows(300, ties=True),
