@@ -7,9 +7,7 @@ that on several random splits, prints mean ± standard deviation, and draws the 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import tempfile
+import io
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from toprank import metrics
 from toprank.datasets import binarize, load_bundled, split_two_thirds
+from toprank.persistence.atomic import write_atomically
 
 Scores = dict[str, list[tuple[NDArray[Any], NDArray[Any]]]]
 
@@ -110,21 +109,10 @@ def draw(results: dict[str, Scores], path: Path) -> None:
             panel.set(xscale="log", xlim=(1e-3, 1), ylim=(0, 1.01), title=title, xlabel="false positive rate")
         panels[0].set_ylabel("true positive rate on held-out rows")
         panels[0].legend(loc="lower right", frameon=False)
-        _write_atomically(path, lambda part: figure.savefig(part, dpi=130, format="png"))
-
-
-def _write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside the target and rename, so that no half-written file is ever seen."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        write(Path(part))
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
-        raise
+        image = io.BytesIO()
+        figure.savefig(image, dpi=130, format="png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, [image.getvalue()])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -154,7 +142,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("no figure: matplotlib is not installed; add it by: pip install 'toprank[plot]'")
         return 1
     except OSError as error:
-        print(f"no figure: {options.out} cannot be written ({error.strerror}); name another place by --out")
+        reason = error.__cause__ if isinstance(error.__cause__, OSError) else error
+        print(f"no figure: {options.out} cannot be written ({reason.strerror}); name another place by --out")
         return 1
     print(f"figure: {options.out}   ({time.perf_counter() - start:.0f} s)")
     return 0

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class PredictsAboveZero:
+class PredictsAboveZero(ABC):
     """Mixin: `predict` from `decision_function` and `classes_`."""
 
     classes_: NDArray[Any]
 
+    @abstractmethod
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold."""
-        raise NotImplementedError
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The positive class where the decision function is above zero.
