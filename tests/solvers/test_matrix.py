@@ -24,8 +24,12 @@ def stored_matrix(request):
 
 
 @pytest.mark.parametrize("block", [40, 10**6])
-def test_products(stored_matrix, block, rng, monkeypatch):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_products(stored_matrix, block, compiled, rng, monkeypatch):
     monkeypatch.setattr(matrix, "_BLOCK_ENTRIES", block)
+    if compiled:  # sparse sandwich products by the compiled loop, in as many parts as there may be
+        monkeypatch.setattr(matrix, "_cheaper_dense", lambda X: False)
+        monkeypatch.setattr(matrix, "_PAIRS_OF_A_PART", 1)
     X = rng.standard_normal((1000, 4))
     stored = stored_matrix(X)
     weights = np.where(rng.random(1000) < 0.3, 0.0, rng.random(1000))
@@ -39,13 +43,27 @@ def test_products(stored_matrix, block, rng, monkeypatch):
         np.testing.assert_allclose(np.tril(sandwich(stored, active, centre)), np.tril(centred), atol=1e-9)
 
 
-def test_rows_of_weight_zero_only():
+def test_rows_of_weight_zero_only(monkeypatch):
     np.testing.assert_array_equal(sandwich(np.ones((5, 2)), np.zeros(5)), np.zeros((2, 2)))
+    monkeypatch.setattr(matrix, "_cheaper_dense", lambda X: False)
+    np.testing.assert_array_equal(sandwich(csr_array(np.ones((5, 2))), np.zeros(5)), np.zeros((2, 2)))
 
 
-def test_number_of_cores_does_not_change_a_bit(monkeypatch):
+def test_what_is_made_dense():
+    dense = matrix._cheaper_dense
+    assert dense(csr_array((100, 1000)))  # few entries
+    assert not dense(csr_array((101, 1000)))  # more, nearly all of them zeros
+    assert dense(csr_array(np.ones((101, 1000))))
+    assert not dense(csr_array(np.ones((2001, 1000))))  # not within a block
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_number_of_cores_does_not_change_a_bit(storage, monkeypatch):
     X, y, _ = make_imbalanced(4000, 20, separation=3.0, random_state=0)
+    X = storage(X)
     monkeypatch.setattr(matrix, "_BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr(matrix, "_FEW_ENTRIES", 0)
+    monkeypatch.setattr(matrix, "_PAIRS_OF_A_PART", 1e4)
     coefs = []
     for cores in (1, 2, 7):
         monkeypatch.setattr(matrix, "n_cores", lambda cores=cores: cores)

@@ -39,7 +39,7 @@ def centre_positives(
 def centre_threshold(
     scores: Floats, caps: Floats | None, k0: float, S: float, mu: float
 ) -> tuple[float, tuple[Floats, Floats, Floats, Floats]]:
-    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb = k₀ S, by Newton's method or Brent's."""
+    """ν, and (b, p, room, r) of the threshold rows with products μ and Σb near k₀ S, by Newton's method or Brent's."""
     n = len(scores)
     if caps is None:
         nu = float(scores.max()) + mu / S
@@ -60,7 +60,7 @@ def centre_threshold(
         low -= 2 * (high - low)
     while excess_at(high) > 0:
         high += 2 * (high - low)
-    nu = float(brentq(excess_at, low, high, xtol=1e-13 * (abs(low) + abs(high)), rtol=1e-12))
+    nu = float(brentq(excess_at, low, high, xtol=1e-6 * (abs(low) + abs(high)), rtol=1e-6))
     p, r = split(scores - nu, width)
     return nu, (mu / p, p, mu / r, r)
 

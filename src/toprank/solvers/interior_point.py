@@ -158,7 +158,7 @@ class Restricted:
         """D at an exactly feasible point near the iterate: a bound for the whole problem too."""
         u, p = self.feasible(state)
         S = float(u.sum())
-        v = np.asarray(self.rows.BT @ np.concatenate([u, S * p])) - S * self.g
+        v = self.rows.combine(np.concatenate([u, S * p])) - S * self.g
         return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
 
     def mean_product(self, state: State) -> float:
@@ -168,15 +168,14 @@ class Restricted:
         return total / float(self.n_products)
 
     def centred(self, w: Floats, mu: float) -> State:
-        """An iterate at w with all complementarity products equal to μ."""
+        """An iterate at w with all complementarity products equal to μ; the first step balances the sums of it."""
         products = np.asarray(self.rows.B @ w)
         scores = -products[self.m :]
-        t = self.threshold(scores, w)
-        for _ in range(3):
-            positives = centre_positives(self.surrogate, self.share, t - products[: self.m], mu)
-            S = float(positives[0].sum())
-            nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
-            t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
+        gaps = self.threshold(scores, w) - products[: self.m]
+        positives = centre_positives(self.surrogate, self.share, gaps, mu)
+        S = float(positives[0].sum())
+        nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
+        t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
         columns = np.array([np.concatenate(pair) for pair in zip(positives, rows, strict=True)])
         return State(np.concatenate([w, [t, nu]]), S, columns)
 
@@ -194,7 +193,7 @@ class Restricted:
             kept[m:] &= ~full
             at_cap = np.zeros(self.n)
             at_cap[m:][full] = self.caps[full]
-            g, k0, caps = g - self.rows.BT @ at_cap, k0 - float(self.caps[full].sum()), self.caps[kept[m:]]
+            g, k0, caps = g - self.rows.combine(at_cap), k0 - float(self.caps[full].sum()), self.caps[kept[m:]]
             above = np.concatenate([above, self.threshold_rows[full]])
             if k0 <= 0 or caps.sum() <= 1.05 * k0:
                 return None
@@ -251,7 +250,7 @@ class Restricted:
             right[2] += threshold + float(g @ dual[:-2]) / alpha
             q = np.linalg.lstsq(Q, right, rcond=None)[0]
             dy, dS = z - solved @ q, float(q[2])
-            dw = (np.asarray(rows.BT @ dy) - g * dS - dual[:-2]) / alpha
+            dw = (rows.combine(dy) - g * dS - dual[:-2]) / alpha
             step = np.concatenate([dw, q[:2]])
             return step, dS, dy, rows.apply(step)
 

@@ -20,6 +20,10 @@ from scipy.sparse import issparse
 Floats = NDArray[np.float64]
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
+# A sparse matrix of at most so many entries, zeros included, is made dense for its sandwich product.
+_FEW_ENTRIES = 100_000
+# Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
+_PAIRS_OF_A_PART = 4e6
 
 
 def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
@@ -29,13 +33,10 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
     """
     active = np.flatnonzero(weights)
     n_features = X.shape[1]
-    if issparse(X) and X.shape[0] * n_features <= _BLOCK_ENTRIES:
-        X = X.toarray()  # small enough for BLAS, and for doing without the compiled loop
+    if issparse(X) and _cheaper_dense(X):
+        X = X.toarray()
     if issparse(X):
-        H = np.zeros((n_features, n_features))
-        from toprank.solvers._kernels import csr_sandwich  # imports numba, which dense data do not need
-
-        csr_sandwich(X.indptr, X.indices, X.data, active, weights, H)
+        H = _csr_sandwich(X, active, weights)
         if centre is not None and len(active):
             mean = np.asarray(X.T @ weights, dtype=np.float64)
             H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
@@ -49,6 +50,32 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
         return np.asarray(Z.T @ Z, dtype=np.float64)
 
     return _sum_over_blocks(product, len(active), n_features, np.zeros((n_features, n_features)))
+
+
+def _cheaper_dense(X: Any) -> bool:
+    """Whether BLAS on a dense copy is worth it: few zeros, or so few rows that loading compiled code would be felt."""
+    entries = X.shape[0] * X.shape[1]
+    return bool(entries <= _FEW_ENTRIES or (entries <= _BLOCK_ENTRIES and X.nnz > 0.2 * entries))
+
+
+def _csr_sandwich(X: Any, active: NDArray[np.intp], weights: Floats) -> Floats:
+    """The sum over the active rows in parts, whose number depends on the matrix only."""
+    from toprank.solvers._kernels import csr_sandwich  # imports numba, which dense data do not need
+
+    n_features = X.shape[1]
+    pairs = 0.5 * len(active) * (X.nnz / X.shape[0]) ** 2
+    n_parts = 1 + int(min(7, pairs / max(_PAIRS_OF_A_PART, 8 * n_features**2)))
+    step = max(1, -(-len(active) // n_parts))
+
+    def product(rows: slice) -> Floats:
+        H = np.zeros((n_features, n_features))
+        csr_sandwich(X.indptr, X.indices, X.data, active[rows], weights, H)
+        return H
+
+    first, *others = in_parallel(product, [slice(start, start + step) for start in range(0, len(active) or 1, step)])
+    for part in others:
+        first += part
+    return first
 
 
 def matvec(X: Any, w: Floats) -> Floats:

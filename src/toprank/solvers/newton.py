@@ -150,7 +150,7 @@ class _WorkingSetSolver:
         squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
         share, value = best_on_segment(self._objective, squares, self.scores, scores)
         self.newest_scores, self.share_of_newest = scores, share
-        if value <= self.primal:
+        if value < self.primal:
             self.w = (1 - share) * self.w + share * w
             self.scores = (1 - share) * self.scores + share * scores
             self.primal = value
@@ -183,12 +183,13 @@ class _WorkingSetSolver:
         s = scores[self.problem.threshold_rows]
         if self.caps is None:
             size = min(self.size, len(s))
-            return np.union1d(np.argpartition(s, len(s) - size)[len(s) - size :], keep), np.zeros(0, np.intp)
+            largest = np.argpartition(s, len(s) - size)[len(s) - size :]
+            return np.flatnonzero(_marked(len(s), largest, keep)), np.zeros(0, np.intp)
         order = np.argsort(-s, kind="stable")
         end = int(np.searchsorted(np.cumsum(self.caps[order]), 1.0 - 1e-12)) + 1
         first, last = max(0, end - self.size // 2), min(len(s), max(end + self.size // 2, end + 2))
-        inside = np.union1d(order[first:last], keep)
-        return inside, np.setdiff1d(order[:first], inside)
+        inside = _marked(len(s), order[first:last], keep)
+        return np.flatnonzero(inside), np.flatnonzero(_marked(len(s), order[:first]) & ~inside)
 
     def _near_positives(self, outcome: Outcome) -> Rows:
         """Positives that are active or nearly so at the newest or the best point, and those with a multiplier."""
@@ -231,6 +232,14 @@ class _WorkingSetSolver:
             p[restricted.above] = self.caps[restricted.above]
         y[restricted.positives], p[restricted.threshold_rows] = restricted.feasible(self.dual_outcome.state)
         return DualPoint(y, p)
+
+
+def _marked(n: int, *rows: Rows) -> NDArray[np.bool_]:
+    """A mask of n rows that is true for the given ones."""
+    mask = np.full(n, False)
+    for some in rows:
+        mask[some] = True
+    return mask
 
 
 def _active_threshold_rows(outcome: Outcome) -> Rows:

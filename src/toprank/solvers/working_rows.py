@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, issparse
+from scipy.sparse import csr_array, issparse
 
 from toprank.solvers.matrix import Cholesky, sandwich
 
@@ -34,7 +34,6 @@ class WorkingRows:
         self.extended = _extended(signed, n_positive)
         self.extended_T = self.extended.T.tocsr() if sparse else self.extended.T
         self.B = signed if sparse else self.extended[:, :-2]
-        self.BT = self.extended_T[:-2]
         self.n_positive = n_positive
         self.n, self.d = signed.shape
         self.in_row_space = self.n < 0.8 * self.d or self.d > MOST_FEATURES
@@ -69,6 +68,10 @@ class WorkingRows:
         """Product of the transposed extended rows with y."""
         return np.asarray(self.extended_T @ y)
 
+    def combine(self, y: Floats) -> Floats:
+        """The sum of the signed rows with weights y, or one sum for each column of y."""
+        return np.asarray((self.extended_T @ y)[: self.d])
+
     def feature_system(self, weights: Floats, alpha: float) -> Cholesky:
         """Factor of α I (on w) + Σ weight · (extended row)(extended row)ᵀ."""
         H = sandwich(self.extended, weights)
@@ -96,7 +99,7 @@ class WorkingRows:
 
         def product(V: Floats) -> Floats:
             return np.asarray(
-                inverse[:, None] * V + scale[:, None] * (self.B @ (self.BT @ ((scale / alpha)[:, None] * V)))
+                inverse[:, None] * V + scale[:, None] * (self.B @ self.combine((scale / alpha)[:, None] * V))
             )
 
         def solve(R: Floats) -> Floats:
@@ -119,14 +122,22 @@ class WorkingRows:
         return bool(self.n < 8000 and self.n**3 / 7.5e10 + 1e-8 * self.n**2 < spent)
 
     def _form_gram(self) -> None:
-        gram = self.B @ self.BT
+        gram = self.B @ self.B.T
         self.gram = gram.toarray() if issparse(gram) else gram
 
 
 def _extended(signed: Any, n_positive: int) -> Any:
-    borders = np.zeros((signed.shape[0], 2))
-    borders[:n_positive, 0], borders[n_positive:, 1] = -1.0, 1.0
-    return hstack([signed, csr_array(borders)], "csr") if issparse(signed) else np.hstack([signed, borders])
+    """The rows with two more columns: (x, −1, 0) for a positive, (−x, 0, 1) for a threshold row."""
+    n, d = signed.shape
+    if not issparse(signed):
+        borders = np.zeros((n, 2))
+        borders[:n_positive, 0], borders[n_positive:, 1] = -1.0, 1.0
+        return np.hstack([signed, borders])
+    is_positive = np.arange(n) < n_positive
+    ends = signed.indptr[1:]
+    data = np.insert(signed.data, ends, np.where(is_positive, -1.0, 1.0))
+    indices = np.insert(signed.indices, ends, np.where(is_positive, d, d + 1))
+    return csr_array((data, indices, signed.indptr + np.arange(n + 1)), shape=(n, d + 2))
 
 
 def conjugate_gradients(
