@@ -263,9 +263,10 @@ def text_rows(repeat):
         model, scores = CBR(covariance="diag"), np.zeros(len(y))
         for start in range(0, len(y), 1000):
             part = slice(start, start + 1000)
+            batch = X[part]
             if start:
-                scores[part] = model.decision_function(X[part])
-            model.partial_fit(X[part], y[part], classes=[0, 1])
+                scores[part] = model.decision_function(batch)
+            model.partial_fit(batch, y[part], classes=[0, 1])
         return roc_auc_score(y[1000:], scores[1000:])
 
     print(f"text: {X.nnz / len(y):.0f} entries a row; AUC of CBR-diag {ours():.3f}, of river {river():.3f}")

@@ -102,12 +102,15 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         if first:
             self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first)
-        check_classification_targets(y)
+        if first:  # later, labels need only be known ones
+            check_classification_targets(y)
         known = self._classes(y, classes, need_both=need_both)
         positive = _encode(y, known)
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not need_both
-        )
+        weights = np.ones(len(y))
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not need_both
+            )
         kept = weights > 0
         if need_both and len(np.unique(positive[kept])) < 2:
             raise ValueError(

@@ -87,7 +87,9 @@ def learn_pairs(rows: Any, ranker: Any, buffers: Any, scores: Any, options: Any)
         if options.method == GRADIENT:
             _step_gradient(ranker, buffers, label, indices, values, score, penalty)
         else:
-            _steps(ranker, buffers, label, indices, values, score, spread, penalty, options, room)
+            score, spread, moved = _steps(
+                ranker, buffers, label, indices, values, score, spread, penalty, options, room
+            )
         for k in range(len(indices)):
             ranker.row[indices[k]] = 0.0
         slot = insert(buffers, options.policy, label, indices, values, rows.weights[t])
@@ -154,14 +156,16 @@ def in_order(ranker: Any, other: Any, slot: Any, sign: Any, score: Any, spread: 
 
 
 @njit(cache=True, nogil=True)
-def _overlap(ranker: Any, there: Any, entries: Any) -> Any:
-    """x_tᵀΣx for a diagonal Σ."""
-    total = 0.0
+def _products(ranker: Any, there: Any, entries: Any) -> Any:
+    """xᵀw, xᵀΣx_t and xᵀΣx for a diagonal Σ."""
+    score = overlap = squared = 0.0
     for k in range(len(there)):
-        x = ranker.row[there[k]]
-        if x != 0.0:
-            total += x * entries[k] / (1.0 + ranker.scale[0] * ranker.gained[there[k]])
-    return total
+        i = there[k]
+        scaled = entries[k] / (1.0 + ranker.scale[0] * ranker.gained[i])
+        score += ranker.weights[i] * entries[k]
+        overlap += scaled * ranker.row[i]
+        squared += scaled * entries[k]
+    return score, overlap, squared
 
 
 @njit(cache=True, nogil=True)
@@ -176,11 +180,13 @@ def _steps(
     penalty: Any,
     options: Any,
     room: Any,
-) -> None:
+) -> Any:
     """A step for each row in the buffer of the other class, unless bounds say that it would be none.
 
     Confidence-weighted steps need a margin of φ√v. With the spreads a and b of both rows, √v is at most a + b; if Σ is
-    diagonal, v is at most a² + b² minus twice the overlap x_tᵀΣx, which is not negative if no feature is.
+    diagonal, v is a² + b² minus twice the overlap x_tᵀΣx, which is not negative if no feature is. Where bounds from
+    earlier scores and spreads do not decide, those of now do. Returns the latest score and spread of the row, and the
+    value of `moved` when the score was computed.
     """
     other, sign, moved, method = 1 - label, 2.0 * label - 1.0, ranker.moved[0], options.method
     for slot in range(filled(buffers, other)):
@@ -196,10 +202,17 @@ def _steps(
             continue
         n = buffers.length[other, slot]
         there, entries = buffers.indices[other, slot, :n], buffers.values[other, slot, :n]
-        ranker.slot_score[other, slot] = sparse_dot(ranker.weights, there, entries)
         ranker.slot_moved[other, slot] = ranker.moved[0]
+        if moved != ranker.moved[0]:
+            score, moved = sparse_dot(ranker.weights, indices, values), ranker.moved[0]
+            if method == DIAGONAL:
+                spread = _spread(ranker, indices, values, method, room)
         if method == DIAGONAL:
-            needed = options.phi * np.sqrt(max(0.0, squared - 2.0 * _overlap(ranker, there, entries)))
+            against, overlap, squared = _products(ranker, there, entries)
+            ranker.slot_score[other, slot], ranker.slot_spread[other, slot] = against, np.sqrt(squared)
+            needed = options.phi * np.sqrt(max(0.0, spread * spread + squared - 2.0 * overlap))
+        else:
+            ranker.slot_score[other, slot] = sparse_dot(ranker.weights, there, entries)
         if in_order(ranker, other, slot, sign, score, spread, moved, needed):
             continue
         if method == FULL:
@@ -208,9 +221,9 @@ def _steps(
         n = _difference(there, entries, indices, values, ranker.row, room)
         if method == DIAGONAL:
             ranker.moved[0] += _step_diagonal(ranker, n, sign, penalty, options.phi, room)
-            ranker.slot_spread[other, slot] = _spread(ranker, there, entries, method, room)
         else:
             ranker.moved[0] += _step_passive_aggressive(ranker, n, sign, penalty, room)
+    return score, spread, moved
 
 
 @njit(cache=True, nogil=True)
