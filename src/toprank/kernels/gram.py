@@ -246,23 +246,24 @@ class Gram:
         return out
 
     def _compute_all(self) -> None:
-        """Fill the cache: by stripes of the upper triangle and their mirror images, if little is known yet."""
+        """Fill the cache: by squares of the upper triangle and their mirror images, if little is known yet."""
         missing = np.flatnonzero(self._slot_of < 0)
         if self._is_callable or 2 * len(missing) < self.n:
             self._load(missing, keep=missing)
             return
         whole = self._cache
+        stripes = [slice(i, min(i + _BLOCK_ROWS, self.n)) for i in range(0, self.n, _BLOCK_ROWS)]
 
-        def stripe(rows: slice) -> Floats:
-            values = whole[rows, rows.start :]
-            rest = self._operand.take(slice(rows.start, None))
-            self.kernel.between(self._operand.take(rows), rest, values, parallel=False)
-            square = whole[rows, rows]
-            square[:] = np.triu(square) + np.triu(square, 1).T
-            whole[rows.stop :, rows] = values[:, len(square) :].T
-            return values
+        def stripe(rows: slice) -> NDArray[Any]:
+            left = self._operand.take(rows)
+            for columns in stripes[rows.start // _BLOCK_ROWS :]:  # a square stays in a processor's own memory
+                values = self.kernel.between(left, self._operand.take(columns), parallel=False)
+                if columns == rows:
+                    values = np.triu(values) + np.triu(values, 1).T
+                whole[rows, columns], whole[columns, rows] = values, values.T
+            return whole
 
-        on_all_cores(stripe, [slice(i, min(i + _BLOCK_ROWS, self.n)) for i in range(0, self.n, _BLOCK_ROWS)])
+        on_all_cores(stripe, stripes)
         np.fill_diagonal(whole, self.diagonal)
         self.evaluations += self.n * (self.n + 1) // 2
         self._slot_of[:] = self._row_of[:] = np.arange(self.n)
