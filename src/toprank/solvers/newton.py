@@ -20,8 +20,9 @@ from scipy.sparse import issparse
 
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import TopMean, top_mean
-from toprank.solvers.interior_point import Outcome, Restricted, State, carried_over, interior_point
+from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, best_on_segment, relative_gap
+from toprank.solvers.restricted import Restricted, State
 from toprank.solvers.working_rows import MOST_FEATURES, WorkingRows
 
 Floats = NDArray[np.float64]

@@ -110,6 +110,11 @@ class WorkingRows:
 
         return solve
 
+    @property
+    def solves_cheaply(self) -> bool:
+        """Whether another right-hand side costs little once there is a factor: not with conjugate gradients."""
+        return not self.in_row_space or self.gram is not None
+
     def visited(self) -> int:
         """Rows read by conjugate gradients since the last question."""
         count, self._visited = self._visited, 0

@@ -1,0 +1,248 @@
+r"""The top family restricted to a working set of rows: the problem, its iterates and its linear systems.
+
+The restricted problem. With g the sum of the rows that are known to be above the threshold, weighted by their caps, and
+k₀ = 1 − (their caps), the threshold is t = g·w + k₀ ν + Σ cⱼ ξⱼ with ξⱼ ≥ sⱼ − ν, ξⱼ ≥ 0 for the rows in play; for the
+plain maximum it is t = ν ≥ sⱼ. Multipliers: u of the positives, b of the threshold rows, S of the threshold.
+
+Optimality, with y = (u; b), the extended rows B̂ of `WorkingRows`, ŵ = (w, t, ν) and ĝ = (g, −1, k₀):
+
+.. math::
+
+    (\alpha w, 0, 0) + S \hat g - \hat B^\top y = 0, \qquad
+    \hat g \cdot \hat w + \sum_j c_j \xi_j = 0, \\
+    -\hat B \hat w = (\ell^*)'(y) - p + r, \qquad y\,p = \mu, \qquad (\bar y - y)\, r = \mu,
+
+where (ℓ*)' acts on the positives, p is the slack of y ≥ 0 and r = ξ that of the upper bound ȳ: the largest slope for a
+positive, cⱼ S for a threshold row. Logistic and exponential losses need no bounds: their conjugate is its own barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+from toprank.formulations.thresholds import top_mean
+from toprank.solvers.centring import centre_positives, centre_threshold
+from toprank.solvers.working_rows import WorkingRows
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
+_TINY = 1e-300
+_LEAST = 1e-100
+
+
+@dataclass
+class State:
+    """An iterate: (w, t, ν), S, and for each row the multiplier, its slack, the room above it and that slack."""
+
+    extended: Floats
+    S: float
+    columns: Floats
+    """Shape (4, n): y, p, room and r, of which those that a row does not need do not change."""
+
+    @property
+    def y(self) -> Floats:
+        """Multipliers."""
+        return np.asarray(self.columns[0])
+
+    @property
+    def p(self) -> Floats:
+        """Slacks of the multipliers."""
+        return np.asarray(self.columns[1])
+
+    @property
+    def room(self) -> Floats:
+        """Room between the multipliers and their upper bounds."""
+        return np.asarray(self.columns[2])
+
+    @property
+    def r(self) -> Floats:
+        """Slacks of the room."""
+        return np.asarray(self.columns[3])
+
+    def moved(self, step: float, direction: State) -> State:
+        """The iterate after a step; rounding does not take a multiplier or slack to zero."""
+        columns = step * direction.columns
+        columns += self.columns
+        np.maximum(columns, _LEAST, out=columns)
+        return State(self.extended + step * direction.extended, self.S + step * direction.S, columns)
+
+    def is_finite(self) -> bool:
+        """Whether no number has overflowed."""
+        return bool(np.isfinite(self.S + self.extended.sum() + self.columns.sum()))
+
+    def rows(self, kept: NDArray[np.bool_]) -> State:
+        """The iterate of the rows under a mask."""
+        return replace(self, columns=self.columns[:, kept])
+
+
+@dataclass
+class Restricted:
+    """The problem on a working set.
+
+    `share` are the weights of the positives in it, `caps` those of the threshold rows in play (None for the plain
+    maximum), `g` and `k0` describe the rows above; `positives` and `threshold_rows` number the rows, in rising order,
+    among the positives and the threshold rows of the whole problem, and `above` the rows above among the latter.
+    """
+
+    rows: WorkingRows
+    alpha: float
+    surrogate: Surrogate
+    share: Floats
+    caps: Floats | None
+    g: Floats
+    k0: float
+    positives: NDArray[np.intp]
+    threshold_rows: NDArray[np.intp]
+    above: NDArray[np.intp]
+    refine: bool = False
+
+    def __post_init__(self) -> None:
+        m, n = self.rows.n_positive, self.rows.n
+        self.m, self.n = m, n
+        self.g_extended = np.concatenate([self.g, [-1.0, self.k0]])
+        self.has_barrier = not isinstance(self.surrogate, PiecewiseQuadratic)
+        bounded = np.isfinite(self.surrogate.max_slope) and not self.has_barrier
+        # rows whose multiplier is kept positive, and rows with an upper bound `fixed` + `per_S` · S
+        self.lower = slice(m if self.has_barrier else 0, n)
+        self.upper = slice(0 if bounded else m, n if self.caps is not None else m)
+        self.fixed, self.per_S = np.zeros(n), np.zeros(n)
+        if bounded:
+            self.fixed[:m] = self.share * self.surrogate.max_slope
+        if self.caps is not None:
+            self.per_S[m:] = self.caps
+        self.n_products = (self.lower.stop - self.lower.start) + max(0, self.upper.stop - self.upper.start)
+
+    def threshold(self, scores: Floats, w: Floats) -> float:
+        """The threshold of the restricted problem, from the scores of its threshold rows."""
+        if self.caps is None:
+            return float(scores.max())
+        return float(self.g @ w + self.k0 * top_mean(scores, self.caps / self.k0)[0])
+
+    def bounds(self, state: State, products: Floats, squared_norm: float) -> tuple[float, float]:
+        """Primal and dual value; `products` is B w and `squared_norm` is ‖Bᵀy − S g‖²."""
+        w, u = state.extended[:-2], state.y[: self.m]
+        t = self.threshold(-products[self.m :], w)
+        loss = self.share @ self.surrogate.value(t - products[: self.m])
+        primal = 0.5 * self.alpha * float(w @ w) + float(loss)
+        if self.has_barrier:
+            conjugate = self.share @ self.surrogate.conjugate(u / self.share)
+            return primal, float(-squared_norm / (2 * self.alpha) - conjugate)
+        return primal, dual_value(self.surrogate, self.share, u, squared_norm, self.alpha)[0]
+
+    def feasible(self, state: State) -> tuple[Floats, Floats]:
+        """An exactly feasible dual point near the iterate: u of the positives, and p of the threshold rows in play."""
+        b = state.y[self.m :]
+        p = b * (self.k0 / b.sum())
+        if self.caps is not None:
+            p = np.minimum(p, self.caps)
+            spare = self.caps - p
+            p += spare * ((self.k0 - p.sum()) / max(float(spare.sum()), _TINY))
+        return state.y[: self.m], p
+
+    def lower_bound(self, state: State) -> float:
+        """D at an exactly feasible point near the iterate: a bound for the whole problem too."""
+        u, p = self.feasible(state)
+        S = float(u.sum())
+        v = self.rows.combine(np.concatenate([u, S * p])) - S * self.g
+        return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
+
+    def mean_product(self, state: State) -> float:
+        """The barrier parameter μ of an iterate: the mean of its complementarity products."""
+        low, up = self.lower, self.upper
+        total = float(state.y[low] @ state.p[low]) + float(state.room[up] @ state.r[up])
+        return total / float(self.n_products)
+
+    def centred(self, w: Floats, mu: float) -> State:
+        """An iterate at w with all complementarity products equal to μ; the first step balances the sums of it."""
+        products = np.asarray(self.rows.B @ w)
+        scores = -products[self.m :]
+        gaps = self.threshold(scores, w) - products[: self.m]
+        positives = centre_positives(self.surrogate, self.share, gaps, mu)
+        S = float(positives[0].sum())
+        nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
+        t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
+        columns = np.array([np.concatenate(pair) for pair in zip(positives, rows, strict=True)])
+        return State(np.concatenate([w, [t, nu]]), S, columns)
+
+    def shrunk(self, state: State) -> tuple[Restricted, State] | None:
+        """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
+        m, S = self.m, state.S
+        u, b = state.y[:m], state.y[m:]
+        kept = np.full(self.n, True)
+        if not self.has_barrier:
+            kept[:m] = u > 1e-3 * u.mean()
+        kept[m:] = b > 1e-3 * self.k0 * S / (self.n - m)
+        g, k0, caps, above = self.g, self.k0, None, self.above
+        if self.caps is not None:
+            full = state.room[m:] < 1e-3 * self.caps * S
+            kept[m:] &= ~full
+            at_cap = np.zeros(self.n)
+            at_cap[m:][full] = self.caps[full]
+            g, k0, caps = g - self.rows.combine(at_cap), k0 - float(self.caps[full].sum()), self.caps[kept[m:]]
+            above = np.concatenate([above, self.threshold_rows[full]])
+            if k0 <= 0 or caps.sum() <= 1.05 * k0:
+                return None
+        if kept.sum() > 0.6 * self.n or kept[m:].sum() < 5 or not kept[:m].any():
+            return None
+        smaller = Restricted(
+            self.rows.subset(kept), self.alpha, self.surrogate, self.share[kept[:m]], caps, g, k0,
+            self.positives[kept[:m]], self.threshold_rows[kept[m:]], above, self.refine,
+        )  # fmt: skip
+        return smaller, state.rows(kept)
+
+    def factorised(self, weights: Floats, h: Floats) -> Solve:
+        """A function (dual residual, row residual, threshold residual) -> (dŵ, dS, dy, B̂ dŵ)."""
+        if self.rows.in_row_space:
+            return self._factorised_in_row_space(weights, h)
+        rows, alpha, per_S = self.rows, self.alpha, self.per_S
+        factor = rows.feature_system(weights, alpha)
+        column = self.g_extended - rows.apply_transposed(weights * h)
+        solved = factor.solve(column)
+        pivot = float((weights * h) @ h - per_S @ h - column @ solved)
+
+        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
+            right = rows.apply_transposed(weights * primal) - dual
+            z = factor.solve(right)
+            if self.refine:
+                image = rows.apply_transposed(weights * rows.apply(z))
+                image[:-2] += alpha * z[:-2]
+                z += factor.solve(right - image)
+            dS = (threshold - float(h @ (weights * primal)) - float(column @ z)) / pivot
+            step = z - solved * dS
+            image = rows.apply(step)
+            return step, dS, weights * (h * dS + primal - image), image
+
+        return solve
+
+    def _factorised_in_row_space(self, weights: Floats, h: Floats) -> Solve:
+        rows, alpha, m, g = self.rows, self.alpha, self.m, self.g
+        inverse = rows.row_system(weights, alpha, 1e-3)
+        borders = np.zeros((self.n, 3))
+        borders[:m, 0], borders[m:, 1] = -1.0, 1.0
+        borders[:, 2] = -(h + np.asarray(rows.B @ g) / alpha)
+        solved = np.zeros_like(borders)
+        used = 2 if self.caps is None else 3
+        solved[:, :used] = inverse(borders[:, :used])
+        Q = borders.T @ solved
+        Q[2, 2] -= float(self.per_S @ h) + float(g @ g) / alpha
+        Q[2, :2] += self.g_extended[-2:]
+        Q[:2, 2] += self.g_extended[-2:]
+
+        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
+            z = inverse((primal + np.asarray(rows.B @ dual[:-2]) / alpha)[:, None])[:, 0]
+            right = borders.T @ z
+            right[:2] -= dual[-2:]
+            right[2] += threshold + float(g @ dual[:-2]) / alpha
+            q = np.linalg.lstsq(Q, right, rcond=None)[0]
+            dy, dS = z - solved @ q, float(q[2])
+            dw = (rows.combine(dy) - g * dS - dual[:-2]) / alpha
+            step = np.concatenate([dw, q[:2]])
+            return step, dS, dy, rows.apply(step)
+
+        return solve
