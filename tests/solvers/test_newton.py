@@ -1,5 +1,7 @@
 """The interior-point method with working sets against cvxpy, and its certificate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -81,6 +83,14 @@ def test_working_sets_and_random_parts_reach_the_same_optimum(name, threshold, m
     parts = solve_newton(problem, tol=1e-6)
     assert parts.converged
     assert parts.primal == pytest.approx(whole.primal, rel=2e-6)
+
+
+def test_a_gap_that_rounding_keeps_open_ends_the_run(rng):
+    problem = make_problem(rng, "quadratic", "max", n=400, d=10, alpha=1e-3)
+    single = replace(problem, X=problem.X.astype(np.float32))
+    solution = solve_newton(single, tol=1e-12)
+    assert solution.gap < 1e-5
+    assert solution.n_iter < 300  # of 1000
 
 
 @pytest.mark.parametrize("name", ["quadratic", "hinge", "exponential"])

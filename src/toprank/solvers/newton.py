@@ -34,7 +34,7 @@ _SMALL_PART = 1500
 _ALL_ROWS = 4000
 # Relative gap at which w = 0 is taken for the optimum.
 _COLLAPSE = 1e-9
-# So many working sets in a row that could not be solved end the run.
+# So many working sets in a row that could not be solved, or that brought no progress, end the run.
 _FAILURES = 12
 # Steps of the interior-point method on one working set.
 _INNER_STEPS = 80
@@ -75,8 +75,8 @@ class _WorkingSetSolver:
         base_mu = 0.1 if self.has_barrier else 10.0
         inner_tol = 0.5 * self.tol if self.takes_all else max(0.3 * self.tol, 0.1 * gap)
         outcome: Outcome | None = None
-        failures, previous = 0, np.inf
-        while self.n_iter < self.max_iter and failures < _FAILURES:
+        failures, stalls, previous = 0, 0, np.inf
+        while self.n_iter < self.max_iter and max(failures, stalls) < _FAILURES:
             restricted = self._restricted(outcome)
             restricted.refine = failures > 0
             mu = base_mu * (1, 30, 1 / 30, 1000)[failures % 4] * gap * self.primal / restricted.n_products
@@ -94,6 +94,7 @@ class _WorkingSetSolver:
             if gap <= self.tol and (self._is_informative(gap) or gap > 0.5 * previous):
                 break
             failures = 0 if outcome.solved else failures + 1
+            stalls = stalls + 1 if gap > 0.9 * previous else 0
             inner_tol = min(inner_tol, max(0.3 * self.tol if gap > self.tol else _COLLAPSE / 10, 0.1 * gap))
             if gap > 0.5 * previous:
                 self.size = min(int(1.5 * self.size), 2 * self.n)
