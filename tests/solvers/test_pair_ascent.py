@@ -173,7 +173,7 @@ def test_a_growing_working_set_reaches_the_same_optimum(name, threshold, cache_s
         placed = np.flatnonzero(self.place >= 0)
         expected = self.products.between(self.numbers[placed], self.numbers)
         np.testing.assert_allclose(self.rows[self.place[placed]], expected, atol=1e-12)
-        assert self.rows.nbytes <= max(cache_size * 2**20, 8 * 8 * len(self.numbers))
+        assert self.buffer.nbytes <= max(cache_size * 2**20, 8 * 8 * len(self.numbers))
 
     monkeypatch.setattr(working_set.WorkingSet, "add", add_and_note)
     monkeypatch.setattr(pair_ascent, "_LINEAR_CACHE", cache_size)
@@ -331,6 +331,7 @@ def zipf(rng, n=300, d=60):
 @pytest.mark.parametrize("columns", [0, 5, 1000])
 def test_products_of_rows(columns, stored, rng, monkeypatch):
     monkeypatch.setattr(row_products, "_DENSE_COLUMNS", columns)
+    monkeypatch.setattr(row_products, "_BLOCK_ROWS", 16)
     X = zipf(rng)
     expected = stored(X)
     expected = np.asarray(expected.toarray() if hasattr(expected, "toarray") else expected, dtype=float)

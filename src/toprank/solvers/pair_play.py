@@ -158,8 +158,8 @@ class Play:
         left, code = steps, ROW_MISSING
         while left > 0 and code == ROW_MISSING:
             code, missing, done = ascend(
-                working.rows, working.place, self.diagonal, 1 / self.alpha, positives, curvature, top, surrogate.shift,
-                thresholds, caps, terms.e, d, terms.tau, u, b, self.scores, bound, self.bound_row,
+                working.buffer, working.place, self.diagonal, 1 / self.alpha, positives, curvature, top,
+                surrogate.shift, thresholds, caps, terms.e, d, terms.tau, u, b, self.scores, bound, self.bound_row,
                 self.scalars, 1e-15, left,
             )  # fmt: skip
             left -= done

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from toprank.solvers.matrix import matvec, transpose_matvec
+from toprank.solvers.matrix import in_parallel, matvec, transpose_matvec
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -18,6 +18,8 @@ _DENSE_COLUMNS = 1000
 _DENSE_SHARE = 0.01
 # Rows whose products are formed at once.
 _FEW_ROWS = 1000
+# Rows of a block of sparse rows that is multiplied on one core.
+_BLOCK_ROWS = 512
 
 
 class RowProducts:
@@ -52,11 +54,18 @@ class RowProducts:
         """Products of some rows with others, in float64."""
         if not issparse(self.X):
             return np.asarray(self.X[rows_a].astype(np.float64) @ self.X[rows_b].astype(np.float64).T)
-        left, right = (self.frequent[rows].astype(np.float64).toarray() for rows in (rows_a, rows_b))
-        total = left @ right.T
-        sparse = (self.rare[rows_a].astype(np.float64) @ self.rare[rows_b].astype(np.float64).T.tocsr()).tocoo()
-        total[sparse.row, sparse.col] += sparse.data
-        return np.asarray(total)
+        right = self.frequent[rows_b].astype(np.float64).toarray().T
+        right_rare = self.rare[rows_b].astype(np.float64).T.tocsr()
+        total = np.empty((len(rows_a), len(rows_b)))
+
+        def fill(block: slice) -> Floats:
+            chosen, part = rows_a[block], total[block]
+            np.matmul(self.frequent[chosen].astype(np.float64).toarray(), right, out=part)
+            part += (self.rare[chosen].astype(np.float64) @ right_rare).toarray()
+            return part
+
+        in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, max(len(rows_a), 1), _BLOCK_ROWS)])
+        return total
 
     def product(self, c: Floats) -> Floats:
         """Scores of all rows for w = Xᵀc: two passes over the data."""

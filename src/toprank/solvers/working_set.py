@@ -30,18 +30,22 @@ class Products(Protocol):
 
 
 class WorkingSet:
-    """Rows in play, in the order in which they came, and their products as far as memory allows."""
+    """Rows in play, in the order in which they came, and their products as far as memory allows.
+
+    `rows` holds the products; it is the beginning of `buffer`, whose rows may be longer and are contiguous.
+    """
 
     def __init__(self, products: Products, cache_size: float) -> None:
         self.products = products
         self.most_bytes = cache_size * 2**19  # while the set grows, the old products and the new ones are both there
         self.numbers = np.zeros(0, np.intp)
         self.index_of = np.full(products.n, -1)
-        self.rows = np.empty((0, 0), products.dtype)
+        self.rows = self.buffer = np.empty((0, 0), products.dtype)
         self.place = np.zeros(0, np.intp)
         self.next_place = 0
         if (full := products.full) is not None:
-            self.rows, self.numbers = full, np.arange(products.n)
+            self.rows = self.buffer = full
+            self.numbers = np.arange(products.n)
             self.index_of, self.place = np.arange(products.n), np.arange(products.n)
 
     @property
@@ -58,21 +62,37 @@ class WorkingSet:
         self.index_of[new] = np.arange(old, size)
         self.numbers = np.concatenate([self.numbers, new])
         slots = int(min(size, max(8, self.most_bytes // (size * self.rows.itemsize))))
-        rows = np.empty((slots, size), self.rows.dtype)
-        place = np.full(size, -1)
         kept = np.flatnonzero(self.place >= 0)[:slots]
+        in_order = len(kept) == old  # where all are there, which is without a copy as long as there is room
+        rows = self._room(slots, size, in_order)
+        if not in_order:
+            rows[: len(kept), :old] = self.rows[self.place[kept]]
+        place = np.full(size, -1)
         place[kept] = np.arange(len(kept))
-        # in order where all are there, and then without a copy in between
-        rows[: len(kept), :old] = self.rows if len(kept) == old else self.rows[self.place[kept]]
         rows[: len(kept), old:] = self.products.between(self.numbers[kept], new)
         more = np.arange(old, size)[: slots - len(kept)]
         place[more] = np.arange(len(kept), len(kept) + len(more))
-        if len(kept) == old:  # the matrix is symmetric
+        if in_order:  # the matrix is symmetric
             rows[old : old + len(more), :old] = rows[:old, old : old + len(more)].T
             rows[old : old + len(more), old:] = self.products.between(self.numbers[more], new)
         else:
             rows[len(kept) : len(kept) + len(more)] = self.products.between(self.numbers[more], self.numbers)
         self.rows, self.place, self.next_place = rows, place, 0
+
+    def _room(self, slots: int, size: int, in_order: bool) -> NDArray[Any]:
+        """An array of that shape; if the products are in order, it begins with them.
+
+        It is a part of a larger one, so that most additions need not move what is there. Memory that nothing was
+        written to takes no room.
+        """
+        old = len(self.rows)
+        if not (in_order and slots == size <= len(self.buffer)):
+            most = int(np.sqrt(self.most_bytes / self.rows.itemsize))
+            side = max(size, min(2 * size, most, len(self.index_of)))
+            self.buffer = np.empty((side, side) if slots == size else (slots, size), self.rows.dtype)
+            if in_order:
+                self.buffer[:old, :old] = self.rows
+        return self.buffer[:slots, :size]
 
     def fetch(self, index: int) -> None:
         """Compute the products of a row in place of another's, in turn."""
