@@ -113,7 +113,7 @@ class _PairSolver:
                 self.recorder.passes += len(self.working.numbers) / self.products.n
             least = (0.9 if len(self.working.numbers) == self.products.n else 0.3) * self.tol
             inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
-            self._ascend(inner_tol)
+            self._ascend(newest, inner_tol)
             newest = self._advance()
             previous, gap = gap, relative_gap(self.primal, self.dual)
             self.recorder.record(self.n_iter, self.primal, self.dual)
@@ -193,9 +193,9 @@ class _PairSolver:
                 working.add(rows[outside[order[:taken]]])
         return len(working.numbers) > size
 
-    def _ascend(self, tol: float) -> None:
-        """Step 3."""
-        play = Play(self.terms, self.working, self.u, self.b)
+    def _ascend(self, scores: Floats, tol: float) -> None:
+        """Step 3, from multipliers with the given scores."""
+        play = Play(self.terms, self.working, self.u, self.b, scores)
         spent = 0.0
         while True:
             steps = min(max(100, min(play.size // 8, 1000)), self.max_iter - self.n_iter)

@@ -83,9 +83,9 @@ def filled(values: Floats, most: Floats, total: float) -> Floats:
 
 
 class Play:
-    """Copies of the multipliers in play, and what a move needs."""
+    """Copies of the multipliers in play, and what a move needs; `scores` are those of all rows at (u, b)."""
 
-    def __init__(self, terms: DualTerms, working: WorkingSet, u: Floats, b: Floats) -> None:
+    def __init__(self, terms: DualTerms, working: WorkingSet, u: Floats, b: Floats, scores: Floats) -> None:
         problem = terms.problem
         self.terms, self.working, self.alpha, self.surrogate = terms, working, problem.alpha, terms.surrogate
         classes = problem.positives, problem.threshold_rows
@@ -98,14 +98,18 @@ class Play:
         self.diagonal = np.asarray(working.products.diagonal[working.numbers], dtype=np.float64)
         self.size = len(working.numbers)
         self.scalars = np.zeros(5)
+        self.scores = scores[working.numbers]
         self._refresh()
 
-    def _refresh(self) -> None:
-        """Everything that follows from the multipliers, without the rounding of the updates."""
+    def _rescore(self) -> None:
+        """The scores that follow from the multipliers, without the rounding of the updates."""
         weights = np.zeros(self.size)
         weights[self.positives] = self.u
         weights[self.thresholds] -= self.b
         self.scores = self._combination(weights / self.alpha)
+
+    def _refresh(self) -> None:
+        """What else follows from the multipliers."""
         self.scalars[DELTA] = self.terms.best_delta(self.b, self.d)
         self.bound = self.b >= (1 - 1e-12) * self.caps * self.u.sum()
         on_rows = np.zeros(self.size)
@@ -217,6 +221,7 @@ class Play:
         self.b[self.bound] = self.caps[self.bound] * self.u.sum()
         tiny = 1e-14 * float(self.u.sum())
         self.u[self.u < tiny * self.share], self.b[self.b < tiny / len(self.b)] = 0.0, 0.0
+        self._rescore()
         self._refresh()
 
     def _quadratic(self, rows: Rows, m: int, free_u: Mask, free_b: Mask) -> tuple[Floats, Floats]:
