@@ -59,7 +59,7 @@ def _cheaper_dense(X: Any) -> bool:
 
 
 def _csr_sandwich(X: Any, active: NDArray[np.intp], weights: Floats) -> Floats:
-    """The sum over the active rows in parts, whose number depends on the matrix only."""
+    """The sum over the active rows in parts, whose number does not depend on the cores."""
     from toprank.solvers._kernels import csr_sandwich  # imports numba, which dense data do not need
 
     n_features = X.shape[1]
