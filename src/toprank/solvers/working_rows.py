@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, get_index_dtype, issparse
 
 from toprank.solvers.matrix import Cholesky, sandwich
 
@@ -142,7 +142,8 @@ def _extended(signed: Any, n_positive: int) -> Any:
     ends = signed.indptr[1:]
     data = np.insert(signed.data, ends, np.where(is_positive, -1.0, 1.0))
     indices = np.insert(signed.indices, ends, np.where(is_positive, d, d + 1))
-    return csr_array((data, indices, signed.indptr + np.arange(n + 1)), shape=(n, d + 2))
+    one_each = np.arange(n + 1, dtype=get_index_dtype((signed.indptr,), maxval=signed.nnz + n))
+    return csr_array((data, indices, signed.indptr + one_each), shape=(n, d + 2))
 
 
 def conjugate_gradients(
