@@ -85,6 +85,12 @@ def test_working_sets_and_random_parts_reach_the_same_optimum(name, threshold, m
     assert parts.primal == pytest.approx(whole.primal, rel=2e-6)
 
 
+def test_passes_count_every_time_that_the_rows_are_read(rng):
+    """A step reads all rows for the residual, the matrix and its border, and twice for each of two or more systems."""
+    solution = solve_newton(make_problem(rng, n=200))
+    assert 7 * solution.n_iter <= solution.history["passes"][-1] <= 11 * solution.n_iter + 10
+
+
 def test_a_gap_that_rounding_keeps_open_ends_the_run(rng):
     problem = make_problem(rng, "quadratic", "max", n=400, d=10, alpha=1e-3)
     single = replace(problem, X=problem.X.astype(np.float32))

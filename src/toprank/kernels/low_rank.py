@@ -191,7 +191,7 @@ class _LowRankSolver:
         cross = float(self.c @ scores)
         squares = (self.squared_norm, cross, squared_norm)
         share, value = best_on_segment(self._objective, squares, self.scores, scores)
-        if value <= self.primal:
+        if value < self.primal:
             rest = 1 - share
             self.c, self.scores = rest * self.c + share * c, rest * self.scores + share * scores
             self.squared_norm = rest**2 * squares[0] + 2 * rest * share * cross + share**2 * squared_norm

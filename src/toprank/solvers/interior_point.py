@@ -70,20 +70,20 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         solved = relative_gap(primal_value, dual_bound) <= tol and balanced
         if solved or short_steps >= 4 or iteration >= max_iter:
             break
-        direction, image, step, solves = _mehrotra_direction(problem, state, images, dual, mu, last_step)
+        direction, image, step = _mehrotra_direction(problem, state, images, dual, mu, last_step)
         step *= max(0.99, 1 - mu) if step < 1 else 1.0
         following = state.moved(step, direction)
         if not following.is_finite():
             break
         state, images, last_step = following, images + step * image, step
         short_steps = short_steps + 1 if step < 1e-3 else 0
-        visited += (2 + solves) * problem.n + problem.rows.visited()
         iteration += 1
         smaller = problem.shrunk(state) if shrink and step > 0.3 and iteration > 4 else None
+        visited += problem.rows.visited()
         if smaller is not None:
             problem, state = smaller
             images = None
-    return Outcome(problem, state, mu, iteration, visited, solved)
+    return Outcome(problem, state, mu, iteration, visited + problem.rows.visited(), solved)
 
 
 def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> State:
@@ -119,11 +119,8 @@ def _copy_known(old: NDArray[np.intp], values: Floats, new: NDArray[np.intp], ta
 
 def _mehrotra_direction(
     problem: Restricted, state: State, images: Floats, dual: Floats, mu: float, last_step: float
-) -> tuple[State, Floats, float, int]:
-    """Predictor and correctors with one factor.
-
-    Returns the direction, B̂ times its (w, t, ν), the longest step along it and the number of systems solved.
-    """
+) -> tuple[State, Floats, float]:
+    """Predictor and correctors with one factor; returns the direction, B̂ times its (w, t, ν) and the longest step."""
     m, low, up = problem.m, problem.lower, problem.upper
     y, p, room, r = state.y, state.p, state.room, state.r
     slope, curvature = np.zeros(problem.n), np.zeros(problem.n)
@@ -155,18 +152,19 @@ def _mehrotra_direction(
     on_lower = target - y[low] * p[low] - affine.y[low] * affine.p[low]
     on_upper = target - room[up] * r[up] - affine.room[up] * affine.r[up]
     change, image = direction(on_lower, on_upper)
-    step, solves = _longest_step(problem, state, change), 2
-    while step < _LONG_STEP and solves < 2 + _CORRECTIONS and problem.rows.solves_cheaply:
+    step = _longest_step(problem, state, change)
+    for _ in range(_CORRECTIONS if problem.rows.solves_cheaply else 0):
+        if step >= _LONG_STEP:
+            break
         reach = min(1.0, 1.5 * step + 0.3)
         on_lower = on_lower + _recentring(y[low], change.y[low], p[low], change.p[low], reach, target)
         on_upper = on_upper + _recentring(room[up], change.room[up], r[up], change.r[up], reach, target)
         corrected, its_image = direction(on_lower, on_upper)
         longer = _longest_step(problem, state, corrected)
-        solves += 1
         if longer < 1.1 * step:
             break
         change, image, step = corrected, its_image, longer
-    return change, image, step, solves
+    return change, image, step
 
 
 def _recentring(

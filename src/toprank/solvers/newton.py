@@ -86,6 +86,7 @@ class _WorkingSetSolver:
                 state = restricted.centred(self.w, mu)
             outcome = self._solve(restricted, state, inner_tol)
             bound = outcome.problem.lower_bound(outcome.state)
+            self.recorder.passes += outcome.problem.rows.visited() / self.n
             if bound > self.dual:
                 self.dual, self.dual_outcome = bound, outcome
             self._advance(outcome.state.extended[:-2])

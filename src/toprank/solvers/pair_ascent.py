@@ -225,7 +225,7 @@ class _PairSolver:
 
         squares = (float(self.c @ self.scores), float(self.c @ scores), bb)
         share, value = best_on_segment(objective, squares, self.scores, scores)
-        if value <= self.primal:
+        if value < self.primal:
             self.c = (1 - share) * self.c + share * c
             self.scores = (1 - share) * self.scores + share * scores
             self.primal = value

@@ -160,7 +160,7 @@ class Restricted:
 
     def centred(self, w: Floats, mu: float) -> State:
         """An iterate at w with all complementarity products equal to μ; the first step balances the sums of it."""
-        products = np.asarray(self.rows.B @ w)
+        products = self.rows.products(w)
         scores = -products[self.m :]
         gaps = self.threshold(scores, w) - products[: self.m]
         positives = centre_positives(self.surrogate, self.share, gaps, mu)
@@ -225,7 +225,7 @@ class Restricted:
         inverse = rows.row_system(weights, alpha, 1e-3)
         borders = np.zeros((self.n, 3))
         borders[:m, 0], borders[m:, 1] = -1.0, 1.0
-        borders[:, 2] = -(h + np.asarray(rows.B @ g) / alpha)
+        borders[:, 2] = -(h + rows.products(g) / alpha)
         solved = np.zeros_like(borders)
         used = 2 if self.caps is None else 3
         solved[:, :used] = inverse(borders[:, :used])
@@ -235,7 +235,7 @@ class Restricted:
         Q[:2, 2] += self.g_extended[-2:]
 
         def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
-            z = inverse((primal + np.asarray(rows.B @ dual[:-2]) / alpha)[:, None])[:, 0]
+            z = inverse((primal + rows.products(dual[:-2]) / alpha)[:, None])[:, 0]
             right = borders.T @ z
             right[:2] -= dual[-2:]
             right[2] += threshold + float(g @ dual[:-2]) / alpha

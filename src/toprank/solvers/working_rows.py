@@ -62,18 +62,27 @@ class WorkingRows:
 
     def apply(self, extended: Floats) -> Floats:
         """Product of the extended rows with (w, t, ν)."""
+        self._visited += self.n
         return np.asarray(self.extended @ extended)
 
     def apply_transposed(self, y: Floats) -> Floats:
         """Product of the transposed extended rows with y."""
+        self._visited += self.n
         return np.asarray(self.extended_T @ y)
+
+    def products(self, w: Floats) -> Floats:
+        """Product of the signed rows with w, or with each column of w."""
+        self._visited += self.n
+        return np.asarray(self.B @ w)
 
     def combine(self, y: Floats) -> Floats:
         """The sum of the signed rows with weights y, or one sum for each column of y."""
+        self._visited += self.n
         return np.asarray((self.extended_T @ y)[: self.d])
 
     def feature_system(self, weights: Floats, alpha: float) -> Cholesky:
         """Factor of α I (on w) + Σ weight · (extended row)(extended row)ᵀ."""
+        self._visited += self.n
         H = sandwich(self.extended, weights)
         H[np.arange(self.d), np.arange(self.d)] += alpha
         return Cholesky(H)
@@ -99,13 +108,12 @@ class WorkingRows:
 
         def product(V: Floats) -> Floats:
             return np.asarray(
-                inverse[:, None] * V + scale[:, None] * (self.B @ self.combine((scale / alpha)[:, None] * V))
+                inverse[:, None] * V + scale[:, None] * self.products(self.combine((scale / alpha)[:, None] * V))
             )
 
         def solve(R: Floats) -> Floats:
             Z, iterations = conjugate_gradients(product, scale[:, None] * R, tolerance)
             self.cg_iterations += iterations
-            self._visited += 2 * iterations * self.n
             return np.asarray(scale[:, None] * Z)
 
         return solve
@@ -116,7 +124,7 @@ class WorkingRows:
         return not self.in_row_space or self.gram is not None
 
     def visited(self) -> int:
-        """Rows read by conjugate gradients since the last question."""
+        """How often a row was read since the last question."""
         count, self._visited = self._visited, 0
         return count
 
@@ -127,6 +135,7 @@ class WorkingRows:
         return bool(self.n < 8000 and self.n**3 / 7.5e10 + 1e-8 * self.n**2 < spent)
 
     def _form_gram(self) -> None:
+        self._visited += self.n
         gram = self.B @ self.B.T
         self.gram = gram.toarray() if issparse(gram) else gram
 
