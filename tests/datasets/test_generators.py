@@ -178,12 +178,46 @@ def test_imbalanced_number_of_positives(n, share, expected):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"positive_share": 0.0}, {"positive_share": 1.0}, {"separation": -1.0}, {"condition": 0.5}, {"n_samples": 1}],
+    ("name", "wrong"),
+    [
+        ("positive_share", 0.0),
+        ("positive_share", 1.0),
+        ("positive_share", np.nan),
+        ("positive_share", "few"),
+        ("separation", -1.0),
+        ("separation", np.nan),
+        ("separation", np.inf),
+        ("separation", None),
+        ("condition", 0.5),
+        ("condition", np.nan),
+        ("condition", np.inf),
+    ],
 )
-def test_imbalanced_refuses(wrong):
-    with pytest.raises(ValueError, match="make_imbalanced needs"):
-        make_imbalanced(**wrong)
+def test_imbalanced_refuses(name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must be .* got {wrong!r}"):
+        make_imbalanced(**{name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (make_outlier, "n_per_class"),
+        *((make_randnet, name) for name in ("n_samples", "n_features", "n_hidden", "n_levels")),
+        *((make_randpoly, name) for name in ("n_samples", "n_features", "n_levels")),
+        *((make_imbalanced, name) for name in ("n_samples", "n_features")),
+    ],
+)
+@pytest.mark.parametrize("wrong", [10.5, 10.0, np.nan, "ten", None, True, 0, -3])
+def test_sizes_are_whole_numbers(make, name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least [12], got {wrong!r}"):
+        make(**{name: wrong})
+
+
+def test_the_smallest_sizes():
+    assert make_outlier(np.int64(1), random_state=0)[0].shape == (3, 2)
+    for make in (make_randnet, make_randpoly):
+        assert make(2, 1, n_levels=2, random_state=0)[1].tolist() in ([0, 1], [1, 0])
+    assert sorted(make_imbalanced(2, 1, random_state=0)[1].tolist()) == [0, 1]
 
 
 def test_optimal_tpr_is_a_concave_roc_curve():
@@ -200,6 +234,8 @@ def test_optimal_tpr_is_a_concave_roc_curve():
 def test_optimal_tpr_refuses(wrong):
     with pytest.raises(ValueError, match=r"max_fpr must be in \[0, 1\]"):
         optimal_tpr(wrong, separation=1.0)
+    with pytest.raises(ValueError, match="separation must be a finite number of at least 0, got nan"):
+        optimal_tpr(0.5, separation=np.nan)
 
 
 @pytest.mark.parametrize("make", [make_outlier, make_randnet, make_randpoly, make_imbalanced])

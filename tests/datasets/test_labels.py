@@ -132,6 +132,8 @@ def test_targets_refused(wrong):
 def test_settings_refused():
     with pytest.raises(ValueError, match="at least 2, got 1"):
         discretize([1.0, 2.0], 1)
+    with pytest.raises(ValueError, match=r"n_levels must be a whole number of at least 2, got 2\.5"):
+        discretize([1.0, 2.0], 2.5)
     with pytest.raises(ValueError, match="got 'quantile'"):
         discretize([1.0, 2.0], 2, strategy="quantile")
     with pytest.raises(ValueError, match=r"levels \[1\] stay empty"):

@@ -218,7 +218,7 @@ def test_warm_start_with_other_features():
         ),
         (PatMat(solver="apg"), "solver must be one of 'auto', 'newton', 'pairs', 'sgd', 'low-rank', 'dual-cd' for"),
         (Grill(solver="newton"), "solver must be one of 'auto', 'sgd' for Grill"),
-        (TopPush(max_iter=0), "max_iter must be at least 1"),
+        (TopPush(max_iter=0), "max_iter must be a whole number of at least 1"),
         (TopPushK(k=0), "k must be positive"),
         (TopPushK(k=1000), "mean of the k=1000 largest scores, but there are only 357"),
         (TauFPL(tau=0), "tau must be strictly between 0 and 1, got 0"),
@@ -298,3 +298,46 @@ def test_verbose_logs(caplog):
     with caplog.at_level("INFO", logger="toprank"):
         make_pipeline(StandardScaler(), TauFPL(verbose=1)).fit(X, y)
     assert "gap" in caplog.text
+
+
+def test_a_failed_or_interrupted_fit_leaves_the_model_as_it_was(rng, monkeypatch):
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] > 0.3
+    model = TopPushK(k=3).fit(X, y)
+    expected = model.decision_function(X)
+    with pytest.raises(ValueError, match="k=1000"):
+        model.set_params(k=1000).fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TopPushK, "_solve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(k=2).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (TopPush(max_iter="many"), "max_iter must be a whole number of at least 1, or None, got 'many'"),
+        (TopPush(max_iter=1.5), "max_iter must be a whole number of at least 1, or None, got 1.5"),
+        (TopPush(surrogate=["hinge"]), r"surrogate must be one of .*, got \['hinge'\]"),
+        (TopPush(alpha=1e-300), "alpha must be between 1e-40 and 1e[+]40, got 1e-300"),
+        (PatMat(tau=1e-300), "tau must be at least 1e-12, got 1e-300"),
+        (PatMat(beta=1e-300), "beta=1e-300, .* even w = 0 has a loss of inf; use a larger beta"),
+        (PatMatNP(beta=0.01, surrogate="exponential"), "even w = 0 has a loss of 1e[+]130"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else type(value).__name__,
+)
+def test_parameters_beyond_all_measure(rng, model, message):
+    X = rng.standard_normal((40, 3))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, X[:, 0] > 0)
+
+
+def test_weights_beyond_all_measure(rng):
+    X = rng.standard_normal((40, 3))
+    with pytest.raises(ValueError, match=r"the largest sample weight is 1e\+308; divide"):
+        TopPush().fit(X, X[:, 0] > 0, sample_weight=np.full(40, 1e308))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from toprank import TauFPL, TopPush, TopPushK
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
@@ -89,6 +90,34 @@ def test_top_mean_of_more_rows_than_there_are():
     for k in (3, 5):
         with pytest.raises(ValueError, match=f"mean of the k={k} largest scores, but there are only 3"):
             TopMean(k=k).caps(np.ones(3))
+
+
+def test_top_mean_of_a_share_of_all_rows_names_the_share():
+    with pytest.raises(ValueError, match=r"a share tau=0.999999999999, .* only 190 .* use a smaller tau"):
+        TopMean(share=1 - 1e-12).caps(np.ones(190))
+
+
+@pytest.mark.parametrize("size", range(1, 200, 9))
+def test_bounds_of_one_and_more_are_none(size):
+    weights = np.linspace(0.7, 2.0, size)
+    for threshold in (TopMean(k=0.7), TopMean(k=0.2), TopMean(share=0.7 / weights.sum())):
+        assert threshold.caps(weights) is None
+    if size > 1:
+        np.testing.assert_array_equal(TopMean(k=0.71).caps(weights), weights / 0.71)
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "quadratic"])
+@pytest.mark.parametrize("alpha", [1e-8, 1e-4, 0.1])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_top_row_alone_is_top_push(surrogate, alpha, kernel, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.random(60) < 0.4
+    X = rng.standard_normal((60, 3)) + 1.5 * y[:, None]
+    options = {"surrogate": surrogate, "alpha": alpha, "kernel": kernel}
+    plain = TopPush(**options).fit(X, y).decision_function(X)
+    for model in (TopPushK(k=1, **options), TopPushK(k=0.5, **options), TauFPL(tau=1 / (~y).sum(), **options)):
+        np.testing.assert_array_equal(model.fit(X, y).decision_function(X), plain)
 
 
 @pytest.mark.parametrize("threshold", [TopMean(k=3), Quantile(0.2), SurrogateQuantile(0.1, 1.0, QUADRATIC)], ids=repr)

@@ -156,6 +156,27 @@ def test_what_is_no_kernel_matrix_is_refused(K, message):
         Gram(Kernel.resolve("precomputed", K), K, 1.0)
 
 
+@pytest.mark.parametrize(("dtype", "largest"), [(np.float32, 1e19), (np.float64, 1e30)])
+@pytest.mark.parametrize(
+    ("kernel", "remedy"),
+    [
+        ("poly", "scale the features, or lower gamma=1 or degree=1"),
+        ("linear", "scale the features"),
+        ("precomputed", "divide the kernel by a constant"),
+        (lambda A, B: A @ B.T, "divide the kernel by a constant"),
+    ],
+    ids=["poly", "linear", "precomputed", "callable"],
+)
+def test_values_too_large_to_compute_with_are_refused(kernel, remedy, dtype, largest):
+    def gram(value):
+        rows = np.eye(3, dtype=dtype) * dtype(value if kernel == "precomputed" else value**0.5)
+        return Gram(Kernel.resolve(kernel, rows, gamma=1.0, degree=1), rows, 1.0)
+
+    assert gram(0.9 * largest).full.max() == pytest.approx(0.9 * largest, rel=1e-6)
+    with pytest.raises(ValueError, match=rf"values of up to \de\+{int(np.log10(largest))} on these rows.*{remedy}"):
+        gram(3 * largest)
+
+
 def test_rounding_does_not_make_a_matrix_asymmetric(rng):
     Z = rng.standard_normal((40, 30)).astype(np.float32)
     K = Z @ Z.T

@@ -146,6 +146,26 @@ def test_a_wrong_kernel_function_is_refused(function, message):
         Kernel.resolve(function, X).block(X, X)
 
 
+def test_a_kernel_function_too_large_for_single_precision_is_refused():
+    X = np.ones((4, 2), np.float32)
+    kernel = Kernel.resolve(lambda A, B: np.full((len(A), len(B)), 1e50), X)
+    for compute in (lambda: kernel.block(X, X), lambda: kernel.diagonal(X)):
+        with pytest.raises(ValueError, match="not finite numbers; check it on these rows of float32"):
+            compute()
+    assert kernel.block(X.astype(float), X.astype(float)).max() == 1e50
+
+
+@pytest.mark.parametrize(("dtype", "degree"), [(np.float32, 8), (np.float64, 30)])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_a_polynomial_that_overflows_is_refused(dtype, degree, storage):
+    X = storage(1e6 * np.eye(3, dtype=dtype))
+    kernel = Kernel.resolve("poly", X, gamma=1.0, degree=degree)
+    message = f"values of up to inf on these rows.*scale the features, or lower gamma=1 or degree={degree}"
+    for compute in (lambda: kernel.block(X, X), lambda: kernel.diagonal(X)):
+        with pytest.raises(ValueError, match=message):
+            compute()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -149,6 +149,17 @@ def test_weights_are_repeated_and_removed_rows(pairs, rng):
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [2.0**-7, 1e-320, 1e-200, 1e200, 1e308])
+@pytest.mark.parametrize("pairs", [None, [[3, 5], [8, 2]]], ids=["levels", "levels-and-pairs"])
+def test_the_scale_of_the_weights_does_not_matter(scale, pairs, rng):
+    X, y = ordinal(60)
+    weight = rng.integers(0, 4, 60) / 4
+    plain = WMWRanker(alpha=1e-2).fit(X, y, weight, pairs=pairs)
+    scaled = WMWRanker(alpha=1e-2).fit(X, y, scale * weight, pairs=pairs)
+    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-3 if scale == 1e-320 else 1e-12)
+    np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-2 if scale == 1e-320 else 1e-9)
+
+
 def test_pairs_alone_equal_the_levels_they_spell_out():
     X, y = ordinal(40, 3)
     pairs = [(i, j) for i in range(40) for j in range(40) if y[i] > y[j]]
@@ -204,6 +215,32 @@ def test_permuted_rows_shifted_and_scaled_columns():
     np.testing.assert_allclose(WMWRanker(tol=1e-12).fit(X + 1e7, y).coef_, model.coef_, rtol=1e-5)
     badly_scaled = X * np.geomspace(1e-3, 1e3, X.shape[1])
     assert WMWRanker(alpha=1e-8).fit(badly_scaled, y).suboptimality_ <= 1e-6
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "ncg"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("alpha", [1e4, 1e6, 1e12])
+def test_a_large_penalty_leaves_the_direction(alpha, kernel, solver):
+    X, y = ordinal()
+    options = {"solver": solver, "kernel": kernel}
+    model = WMWRanker(alpha=alpha, **options).fit(X, y)
+    assert model.n_iter_ == 1
+    scores = model.predict(X) - model.predict(X).mean()
+    at_zero = differences(np.eye(len(y)), y)[0].mean(axis=0)  # minus twice the gradient by the scores at w = 0
+    K = rbf_kernel(X, gamma=1 / (X.shape[1] * X.var())) if kernel == "rbf" else X @ X.T
+    expected = K @ at_zero / (2 * alpha)
+    np.testing.assert_allclose(scores, expected - expected.mean(), rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "ncg"])
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-13])
+def test_tiny_features_are_a_large_penalty(scale, solver):
+    X, y = ordinal()
+    tiny = WMWRanker(solver=solver, alpha=1e-2).fit(scale * X, y)
+    large = WMWRanker(solver=solver, alpha=1e-2 / scale**2).fit(X, y)
+    assert tiny.n_iter_ >= 1
+    assert tiny.suboptimality_ <= tiny.tol * tiny.objective_
+    np.testing.assert_allclose(tiny.coef_ * scale, large.coef_, rtol=1e-3)
 
 
 def test_wide_sparse_and_separable_data():
@@ -344,8 +381,15 @@ def test_same_result_pickle_clone_and_log(caplog):
         ({"summation": "erfc"}, "no second derivatives for solver='newton-cg'; use solver='ncg'"),
         ({"eps": 2}, "eps must be"),
         ({"kernel": "laplace"}, "kernel must be a callable or one of"),
-        ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
-        ({"n_components": 0}, "n_components must be at least 1"),
+        ({"eps": "a"}, "eps must be at least 1e-13 and below 1, got 'a'"),
+        ({"eps": None}, "eps must be .* got None"),
+        ({"eps": np.nan}, "eps must be .* got nan"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
+        ({"max_iter": "a"}, "max_iter must be .* got 'a'"),
+        ({"n_components": 0}, "n_components must be a whole number of at least 1, got 0"),
+        ({"n_components": "a"}, "n_components must be .* got 'a'"),
+        ({"n_components": None}, "n_components must be .* got None"),
+        ({"n_components": 10.5}, "n_components must be .* got 10.5"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -383,5 +427,7 @@ def test_no_warning_on_tiny_data():
         warnings.simplefilter("error")
         model = WMWRanker().fit([[0], [1]], [3, 5])
     assert model.coef_[0, 0] > 0
-    constant = WMWRanker().fit(np.ones((4, 2)), [0, 1, 0, 1])
-    np.testing.assert_array_equal(constant.coef_, [[0, 0]])
+    for value in (1.0, 0.1):
+        for dtype in (np.float32, np.float64):
+            constant = WMWRanker().fit(np.full((41, 2), value, dtype), np.arange(41) % 3)
+            np.testing.assert_array_equal(constant.coef_, [[0, 0]])

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.datasets import load_iris
+from sklearn.preprocessing import StandardScaler
 
 from exact import optimum
 from toprank.formulations.certificates import lower_bound_at
@@ -116,3 +118,35 @@ def test_goes_on_where_no_positive_is_active(name):
     assert again.primal == pytest.approx(solution.primal, rel=1e-6)
     exact = optimum(X, positive, np.ones(24), 1e-3, name, tau=0.3, beta=1.0)
     assert again.primal == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")  # of cvxpy; digits enough for this
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", SURROGATES)
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2])
+def test_bounds_hold_where_all_positives_are_far_beyond_the_threshold(name, alpha, dtype):
+    """A Newton step may go so far that the dual variables vanish beside αw: they are no excuse for a false bound."""
+    X, labels = load_iris(return_X_y=True)
+    X, positive = StandardScaler().fit_transform(X).astype(dtype), labels == 0
+    surrogate, weights = SURROGATES[name], np.ones(len(labels))
+    formulation = Formulation(surrogate, SurrogateQuantile(0.05, 0.1, surrogate), "negatives")
+    solution = solve_smooth_newton(Problem(X, positive, weights, formulation, alpha), tol=1e-5)
+    exact = optimum(X.astype(np.float64), positive, weights, alpha, name, tau=0.05, beta=0.1)
+    assert solution.dual <= exact * (1 + 1e-5)
+    assert solution.primal >= exact * (1 - 1e-5)
+    if name not in ("hinge", "exponential"):
+        assert solution.converged
+        assert solution.primal == pytest.approx(exact, rel=1e-4)
+
+
+def test_the_last_step_counts(rng):
+    problem = make_problem(rng, "quadratic")
+    primal = [solve_smooth_newton(problem, max_iter=n, tol=1e-12).primal for n in (1, 2, 3)]
+    assert primal[0] < problem.primal(np.zeros(4), np.zeros(60))
+    assert primal[0] > primal[1] >= primal[2]
+
+
+def test_no_features(rng):
+    problem = make_problem(rng, "quadratic")
+    empty = Problem(np.zeros((60, 0)), problem.positive, problem.weights, problem.formulation, 0.1)
+    assert solve_smooth_newton(empty).coef.shape == (0,)

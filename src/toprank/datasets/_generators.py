@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.datasets._checks import require_count, require_number, require_share
 from toprank.datasets._labels import discretize
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def make_outlier(n_per_class: int = 1000, *, random_state: Any = None) -> tuple[
     >>> X.shape, X[-1].tolist(), int(y[-1])
     ((201, 2), [2.0, 0.0], 0)
     """
+    require_count("n_per_class", n_per_class)
     rng = _random(random_state)
     negatives = rng.uniform([-1, -1], [0, 1], size=(n_per_class, 2))
     positives = rng.uniform([0, -1], [1, 1], size=(n_per_class, 2))
@@ -129,6 +131,9 @@ def make_randnet(
     >>> bool(np.all(np.diff(y[np.argsort(scores)]) >= 0))
     True
     """
+    for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_hidden", n_hidden)):
+        require_count(name, value)
+    require_count("n_levels", n_levels, least=2)
     rng = _random(random_state)
     X = rng.uniform(-1, 1, size=(n_samples, n_features))
     W = rng.uniform(-1, 1, size=(n_features, n_hidden))
@@ -182,6 +187,9 @@ def make_randpoly(
     >>> X.shape, np.unique(y).tolist()
     ((1000, 50), [0, 1, 2, 3, 4, 5])
     """
+    require_count("n_samples", n_samples, least=2)
+    require_count("n_features", n_features)
+    require_count("n_levels", n_levels, least=2)
     rng = _random(random_state)
     X = rng.uniform(-1, 1, size=(n_samples, n_features))
     u = rng.uniform(-1, 1, size=n_features)
@@ -241,11 +249,11 @@ def make_imbalanced(
     >>> round(float(optimal_tpr(0.01, separation=3)), 4)
     0.7497
     """
-    if n_samples < 2 or not 0 < positive_share < 1 or separation < 0 or condition < 1:
-        raise ValueError(
-            "make_imbalanced needs n_samples >= 2, 0 < positive_share < 1, separation >= 0 and "
-            f"condition >= 1; got {n_samples}, {positive_share}, {separation} and {condition}."
-        )
+    require_count("n_samples", n_samples, least=2)
+    require_count("n_features", n_features)
+    require_number("separation", separation, least=0)
+    require_number("condition", condition, least=1)
+    require_share("positive_share", positive_share)
     rng = _random(random_state)
     n_positive = min(max(round(n_samples * positive_share), 1), n_samples - 1)
     y = rng.permutation(np.arange(n_samples) < n_positive).astype(np.int64)
@@ -284,6 +292,7 @@ def optimal_tpr(max_fpr: ArrayLike, *, separation: float) -> Any:
     """
     from scipy.special import ndtr, ndtri
 
+    require_number("separation", separation, least=0)
     rates = np.asarray(max_fpr, dtype=np.float64)
     if not np.all((rates >= 0) & (rates <= 1)):
         raise ValueError(f"max_fpr must be in [0, 1], got {rates}.")

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.datasets._checks import require_count
+
 Positive = str | float | Collection[Any] | Callable[[NDArray[Any]], Any]
 
 
@@ -159,8 +161,7 @@ def discretize(target: ArrayLike, n_levels: int, *, strategy: Literal["width", "
     values = np.asarray(target, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
         raise ValueError("target must be a non-empty array of one dimension and finite numbers.")
-    if n_levels < 2:
-        raise ValueError(f"n_levels must be at least 2, got {n_levels}.")
+    require_count("n_levels", n_levels, least=2)
     levels = np.searchsorted(_inner_edges(values, n_levels, strategy), values, side="right")
     empty = np.flatnonzero(np.bincount(levels, minlength=n_levels) == 0)
     if empty.size:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
-from numbers import Real
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +31,7 @@ from toprank.solvers.problem import Problem, Solution, WeightedRows
 from toprank.solvers.working_rows import MOST_FEATURES
 
 # What one kind of model has and another has not; a new fit starts without it.
+_LARGEST_WEIGHT = 1e100
 _OF_A_MODEL = ("coef_", "dual_coef_", "support_", "support_vectors_", "feature_map_")
 
 
@@ -87,9 +90,17 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight)
+        self._warn()
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         positive = self._encode(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if weights.max() > _LARGEST_WEIGHT:
+            raise ValueError(f"the largest sample weight is {weights.max():.0e}; divide the weights by it")
         kept = weights > 0
         if not kept.all():
             X, positive, weights = X[kept], positive[kept], weights[kept]
@@ -103,8 +114,6 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         with one_blas_thread():
             self._fit_rows(X, positive, weights, np.flatnonzero(kept))
-        self._warn()
-        return self
 
     def _fit_rows(self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]) -> None:
         """Fit to rows with a positive weight, which are numbered `rows` in the data that the user gave."""
@@ -112,13 +121,20 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         start = self._start(X.shape[1], "features")
         solution = self._solve(problem, start)
         self.coef_ = solution.coef.astype(X.dtype)[None, :]
+        self._set_linear_attributes(X, problem, solution)
+
+    def _set_linear_attributes(self, X: Any, problem: WeightedRows, solution: Solution) -> None:
+        """Attributes of a model with `coef_`; X are the rows of the problem without any shift."""
         scores = np.asarray(X @ self.coef_[0])
         margin = 8 * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
         self._set_attributes(problem, solution, scores, margin)
 
     def _start(self, length: int, what: str) -> Solution | None:
-        """The last solution, for a warm start."""
+        """The last solution, for a warm start; one of weights of rows is none for weights of features."""
         start: Solution | None = getattr(self, "_solution", None) if self.warm_start else None
+        if getattr(self, "_solution_of", what) != what:
+            start = None
+        self._solution_of = what
         if start is not None and len(start.coef) != length:
             raise ValueError(
                 f"warm_start=True, but the earlier fit had {len(start.coef)} {what} and X has {length}; use "
@@ -148,11 +164,12 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         return np.asarray(X @ self.coef_[0])
 
     def _check_parameters(self) -> None:
-        require_positive("alpha", self.alpha, "use a value such as 0.1")
+        require_moderate("alpha", self.alpha, "use a value such as 0.1")
         require_positive("tol", self.tol, "use a value such as 1e-4")
         get_surrogate(self.surrogate)
-        if self.max_iter is not None and not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be at least 1 or None, got {self.max_iter!r}")
+        limit: Any = self.max_iter
+        if limit is not None and not (isinstance(limit, Integral) and int(limit) >= 1):
+            raise ValueError(f"max_iter must be a whole number of at least 1, or None, got {limit!r}")
         if self.solver not in self._solvers():
             raise ValueError(
                 f"solver must be one of {', '.join(map(repr, self._solvers()))} for {type(self).__name__}, "
@@ -277,6 +294,18 @@ class TauClassifier(TopClassifier):
         super()._check_parameters()
 
 
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was if fitting it fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
 def keep(arguments: dict[str, Any]) -> None:
     """Store the arguments of a constructor under their names, as scikit-learn wants it."""
     estimator = arguments["self"]
@@ -295,6 +324,13 @@ def require_positive(name: str, value: Any, remedy: str) -> None:
     """Check that a parameter is positive and finite."""
     if not _is_between(value, 0, np.inf):
         raise ValueError(f"{name} must be positive and finite, got {value!r}; {remedy}")
+
+
+def require_moderate(name: str, value: Any, remedy: str) -> None:
+    """Check that a parameter is positive and neither so large nor so small that products with it lose all digits."""
+    require_positive(name, value, remedy)
+    if not 1e-40 <= float(value) <= 1e40:
+        raise ValueError(f"{name} must be between 1e-40 and 1e+40, got {value!r}; {remedy}")
 
 
 def _is_between(value: Any, low: float, high: float) -> bool:

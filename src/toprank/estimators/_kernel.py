@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from toprank.estimators._base import TopClassifier, keep, require_positive, require_share
+from toprank.estimators._base import TopClassifier, keep, require_positive, require_share, without_offset
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
@@ -25,6 +25,8 @@ from toprank.solvers.problem import Solution, WeightedRows
 
 KernelName = str | Callable[[Any, Any], Any]
 _EXPANSION_SOLVERS = ("pairs", "low-rank", "dual-cd")
+_SMALLEST_TAU = 1e-12
+_LARGEST_LOSS = 1e50
 # Rows up to which the pair method is chosen where all rows have multipliers.
 _FEW_ROWS = 8000
 # Moves of the pair method after which "auto" takes the low-rank route, in all and for each row.
@@ -127,6 +129,7 @@ class KernelClassifier(TopClassifier):
             X = X[:, rows][np.ix_(order, order)]
         else:
             X = X[order]
+        given, X = X, without_offset(X) if self.kernel == "linear" else X
         kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
         formulation = self._formulation()
         self.solver_ = self._kernel_solver_for(formulation, kernel, X) if self.solver == "auto" else self.solver
@@ -146,6 +149,9 @@ class KernelClassifier(TopClassifier):
             raise ValueError(gram.not_definite("the lower bound is above the objective"))
         c = solution.coef
         self._set_expansion(kernel, X, c, rows[order])
+        if kernel.name == "linear":
+            self._set_linear_attributes(given, problem, solution)
+            return
         scores = problem.scores(c) if solution.scores is None else solution.scores
         scores = scores.astype(X.dtype)
         margin = 8 * float(np.finfo(X.dtype).eps) * float(np.abs(c).sum()) * float(np.abs(gram.diagonal).max())
@@ -286,6 +292,17 @@ class SurrogateQuantileClassifier(KernelClassifier):
         require_share("tau", self.tau)
         require_positive("beta", self.beta, "use a value such as 0.1")
         super()._check_parameters()
+        if self.tau < _SMALLEST_TAU:
+            raise ValueError(f"tau must be at least {_SMALLEST_TAU:.0e}, got {self.tau!r}; use a share such as 0.05")
+        surrogate = get_surrogate(self.surrogate)
+        at_zero = -surrogate.inverse(np.array(float(self.tau))) / float(self.beta)
+        with np.errstate(over="ignore"):
+            loss = float(surrogate.value(at_zero))
+        if not loss < _LARGEST_LOSS:
+            raise ValueError(
+                f"with beta={self.beta!r}, tau={self.tau!r} and surrogate={self.surrogate!r} even w = 0 has a loss of "
+                f"{loss:.0e}; use a larger beta, such as 1.0"
+            )
 
     def _surrogate_quantile(self, over: Over) -> Formulation:
         surrogate = get_surrogate(self.surrogate)

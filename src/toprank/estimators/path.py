@@ -40,6 +40,11 @@ class RegularizationPath:
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold of every row under every model, of shape (n_samples, n_alphas)."""
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if X.shape[1] != self.coef.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the models of the path were fitted to {self.coef.shape[1]}; pass "
+                "the same columns as in the fit"
+            )
         return np.asarray(X @ self.coef.T + self.intercept)
 
 
@@ -58,7 +63,7 @@ def path(
     Parameters
     ----------
     estimator : estimator of the top family
-        Everything but `alpha` and `warm_start` is taken from it; it is not changed.
+        A linear one. Everything but `alpha` and `warm_start` is taken from it; it is not changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows.
     y : array-like of shape (n_samples,)
@@ -88,6 +93,7 @@ def path(
     >>> bool(models.alphas[np.argmax(tpr)] < 100)
     True
     """
+    _check_linear(estimator)
     given = np.array(10.0 ** np.arange(-3, 4) if alphas is None else alphas, dtype=np.float64).ravel()
     if len(given) == 0 or not np.all((given > 0) & np.isfinite(given)):
         raise ValueError(f"alphas must be positive and finite numbers, at least one, got {given.tolist()}")
@@ -104,3 +110,15 @@ def path(
             "passes": model.history_["passes"][-1],
         }
     return RegularizationPath(given, **{name: np.array([fit[name] for fit in fits]) for name in fits[0]})
+
+
+def _check_linear(estimator: Any) -> None:
+    """A path holds directions in the space of the features, which only linear models have."""
+    remedy = "use toprank.TopSearchCV or sklearn's GridSearchCV over alpha instead"
+    if not isinstance(estimator, TopClassifier):
+        raise ValueError(f"path is for the estimators of the top family, got {estimator!r}; {remedy}")
+    kernel, approximation = getattr(estimator, "kernel", "linear"), getattr(estimator, "approximation", None)
+    if kernel != "linear" or approximation is not None:
+        raise ValueError(
+            f"path is for linear models, got kernel={kernel!r} and approximation={approximation!r}; {remedy}"
+        )

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_SMALLEST_MULTIPLE = 1e-150
+_LARGEST_LOGARITHM = 300.0
+
 
 def dual_value(
     surrogate: Surrogate, share: Floats, y: Floats, squared_norm: float, alpha: float, threshold_conjugate: float = 0.0
@@ -39,18 +42,19 @@ def dual_value(
         scale = min(max(rise, 0.0) / bend if bend > 0 else largest, largest)
         return scale * (rise - 0.5 * scale * bend), scale
 
-    def derivative(scale: float) -> float:
+    def derivative(logarithm: float) -> float:
+        scale = np.exp(logarithm)
         conjugate_slope = y @ surrogate.conjugate_derivative(np.maximum(scale * slopes, np.finfo(float).tiny))
         return float(-scale * squared_norm / alpha - conjugate_slope - total * threshold_conjugate)
 
-    low, high = 1e-12, min(1.0, largest * (1 - 1e-12))
-    while derivative(high) > 0 and 2 * high < largest:
-        high *= 2
-    scale = (
-        low if derivative(low) <= 0 else high if derivative(high) >= 0 else brentq(derivative, low, high, rtol=1e-10)
-    )
-    value = -(scale**2) * squared_norm / (2 * alpha) - share @ surrogate.conjugate(scale * slopes)
-    return float(value - scale * total * threshold_conjugate), float(scale)
+    # the best multiple may be of any size, as small as alpha
+    low, high = np.log(_SMALLEST_MULTIPLE), min(0.0, np.log(largest * (1 - 1e-12)))
+    while derivative(high) > 0 and high + 1 < min(np.log(largest), _LARGEST_LOGARITHM):
+        high += 1
+    best = low if derivative(low) <= 0 else high if derivative(high) >= 0 else brentq(derivative, low, high, xtol=1e-10)
+    scale = float(np.exp(best))
+    value = -scale * scale * squared_norm / (2 * alpha) - share @ surrogate.conjugate(scale * slopes)
+    return float(value - scale * total * threshold_conjugate), scale
 
 
 def lower_bound(problem: Problem, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:

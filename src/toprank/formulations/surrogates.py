@@ -211,7 +211,6 @@ SURROGATES: dict[str, Surrogate] = {
 
 def get_surrogate(name: str) -> Surrogate:
     """Look a surrogate up by its name."""
-    try:
-        return SURROGATES[name]
-    except KeyError:
-        raise ValueError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}") from None
+    if not (isinstance(name, str) and name in SURROGATES):
+        raise ValueError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}")
+    return SURROGATES[name]

@@ -42,19 +42,22 @@ class TopMean(Threshold):
     share: float | None = None
 
     def caps(self, weights: Floats) -> Floats | None:
-        """Upper bounds c of p, or None for the plain maximum."""
+        """Upper bounds c of p, or None for the plain maximum: bounds of 1 and more say nothing."""
         if self.k is None and self.share is None:
             return None
         total = float(weights.sum())
         k = self.share * total if self.k is None and self.share is not None else self.k
         assert k is not None
-        if k > total * (1 - 1e-9):
-            raise ValueError(
-                f"the threshold is the mean of the k={k:g} largest scores, but there are only {total:g} such rows (sum "
-                f"of weights), of which the top must be a part; use a smaller k"
-            )
-        if self.share is not None and k < weights.min():
+        if k <= weights.min() * (1 + 1e-12):  # a share of 1/n may come out a little larger
             return None
+        if k > total * (1 - 1e-9):
+            top, name = f"the k={k:g} largest scores", "k"
+            if self.share is not None:
+                top, name = f"the largest scores, a share tau={self.share!r}", "tau"
+            raise ValueError(
+                f"the threshold is the mean of {top}, but there are only {total:g} such rows (sum of weights), of "
+                f"which the top must be a part; use a smaller {name}"
+            )
         return weights / k
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:

@@ -58,6 +58,7 @@ from toprank.kernels._pair_steps import (
     two_positives,
 )
 from toprank.kernels.problem import KernelProblem
+from toprank.solvers.pair_play import filled
 from toprank.solvers.problem import Recorder, Solution, relative_gap
 
 Floats = NDArray[np.float64]
@@ -170,8 +171,10 @@ class _Dual:
         """The best multiple of (a; q), or of an earlier point of the same variables; and its scores."""
         problem, m = self.problem, self.m
         direction = np.concatenate([problem.positive_share, problem.threshold_share])
-        if isinstance(earlier, np.ndarray) and earlier.shape == direction.shape and earlier.any():
-            direction = earlier
+        if isinstance(earlier, np.ndarray) and earlier.shape == direction.shape and earlier[:m].any():
+            total = float(earlier[:m].sum())
+            most = self.limits[m:] * total if self.kind in (PLAIN, CAPPED) else np.full(len(earlier) - m, np.inf)
+            direction = np.concatenate([earlier[:m], filled(earlier[m:], most, total)])
         scores = problem.scores(self.coefficients(direction))
         shift, width, max_slope, *_ = self.theta
         alpha, C = direction[:m], self.limits[:m]

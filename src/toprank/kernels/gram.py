@@ -17,6 +17,8 @@ Rows = NDArray[np.intp]
 _BLOCK_ROWS = 256
 # Rows whose part of the matrix is looked at for negative eigenvalues.
 _DEFINITE_ROWS = 300
+# Largest kernel value; with larger ones no solver comes near an optimum, and their squares may overflow.
+_LARGEST = 1e30
 # Columns of a tile of a product.
 _TILE_COLUMNS = 1024
 
@@ -63,12 +65,13 @@ class Gram:
         self.is_precomputed = kernel.name == "precomputed"
         if self.is_precomputed:
             _check_kernel_matrix(X)
-            self.diagonal: NDArray[Any] = kernel.diagonal(X)
+        self.diagonal: NDArray[Any] = kernel.diagonal(X)
+        self._check_magnitude()
+        if self.is_precomputed:
             self._cache: NDArray[Any] = X
             self._slot_of = np.arange(self.n)
             self._whole = True
             return
-        self.diagonal = kernel.diagonal(X)
         self.evaluations += 0 if kernel.name == "rbf" else self.n
         self._operand = kernel.prepare(X)
         room = int(cache_size_mb * 2**20) // max(self.n * self.dtype.itemsize, 1)
@@ -113,6 +116,12 @@ class Gram:
             "problem to solve; use kernel='rbf', other parameters, or approximation='nystroem', which takes the "
             "positive part"
         )
+
+    def _check_magnitude(self) -> None:
+        """Refuse a kernel of huge values; the largest of a definite one is on the diagonal."""
+        largest = float(np.abs(self.diagonal).max(initial=0.0))
+        if largest > min(_LARGEST, float(np.finfo(self.dtype).max) ** 0.5):
+            raise ValueError(self.kernel.too_large(largest))
 
     def rows(self, indices: Any) -> NDArray[Any]:
         """Rows of K as an array of shape (len(indices), n); missing rows are computed together."""

@@ -129,7 +129,7 @@ class Kernel:
         if self.name == "rbf":
             return np.ones(n, dtype=dtype)
         if callable(self.name):
-            return np.array([self._call(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(n)], dtype=dtype)
+            return np.array([self._call(A[i : i + 1], A[i : i + 1], dtype)[0, 0] for i in range(n)], dtype=dtype)
         return self._finish(_squared_norms(A).astype(dtype))
 
     def prepare(self, X: Any, centre: NDArray[Any] | None = None) -> Operand:
@@ -159,7 +159,7 @@ class Kernel:
         m, n = len(left), len(right)
         block = np.empty((m, n), dtype=np.result_type(left.dtype, right.dtype)) if out is None else out
         if callable(self.name):
-            block[:] = self._call(left.values, right.values)
+            block[:] = self._call(left.values, right.values, block.dtype)
             return block
         along = 0 if m >= n else 1
         width = max(32, _TILE_ENTRIES // max(min(m, n), 1))
@@ -211,16 +211,29 @@ class Kernel:
 
     def _finish(self, products: NDArray[Any]) -> NDArray[Any]:
         """From inner products to kernel values, in place."""
-        if self.name in ("poly", "sigmoid"):
-            products *= self.gamma
-            products += self.coef0
-        if self.name == "sigmoid":
-            np.tanh(products, out=products)
-        if self.name == "poly":
-            _raise_to(products, self.degree)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.name in ("poly", "sigmoid"):
+                products *= self.gamma
+                products += self.coef0
+            if self.name == "sigmoid":
+                np.tanh(products, out=products)
+            if self.name == "poly":
+                _raise_to(products, self.degree)
+        if self.name == "poly" and not np.isfinite(products).all():
+            raise ValueError(self.too_large(np.inf))
         return products
 
-    def _call(self, A: Any, B: Any) -> NDArray[Any]:
+    def too_large(self, largest: float) -> str:
+        """The message of an error about kernel values that are too large to compute with."""
+        if self.name == "poly":
+            remedy = f"scale the features, or lower gamma={self.gamma:g} or degree={self.degree:g}"
+        else:
+            remedy = "scale the features" if self.name == "linear" else "divide the kernel by a constant"
+        return (
+            f"kernel={self.name!r} has values of up to {largest:.0e} on these rows, too large to compute with; {remedy}"
+        )
+
+    def _call(self, A: Any, B: Any, dtype: Any) -> NDArray[Any]:
         assert callable(self.name)
         values = np.asarray(self.name(A, B))
         expected = (A.shape[0], B.shape[0])
@@ -229,9 +242,14 @@ class Kernel:
                 f"the kernel function returned an array of shape {values.shape} for {expected[0]} and {expected[1]} "
                 f"rows; it must return one value for each pair, shape {expected}"
             )
-        if not (np.issubdtype(values.dtype, np.number) and np.isfinite(values).all()):
-            raise ValueError("the kernel function returned values that are not finite numbers; check it on these rows")
-        return values
+        if np.issubdtype(values.dtype, np.number):
+            with np.errstate(over="ignore"):
+                values = values.astype(dtype, copy=False)
+            if np.isfinite(values).all():
+                return values
+        raise ValueError(
+            f"the kernel function returned values that are not finite numbers; check it on these rows of {dtype}"
+        )
 
 
 def on_all_cores(function: Callable[[slice], NDArray[Any]], tiles: list[slice]) -> list[NDArray[Any]]:

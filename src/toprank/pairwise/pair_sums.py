@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def check_summation(summation: Any, eps: Any) -> None:
     """Check the two parameters that say how to sum."""
     if summation not in SUMMATIONS:
         raise ValueError(f"summation must be one of {', '.join(map(repr, SUMMATIONS))}, got {summation!r}")
-    if not 1e-13 <= eps < 1:
+    if not (isinstance(eps, Real) and 1e-13 <= float(eps) < 1):
         raise ValueError(f"eps must be at least 1e-13 and below 1, got {eps!r}; use a value such as 1e-6")
 
 

@@ -3,7 +3,8 @@ r"""Two ways to minimise a penalised loss of the scores.
 .. math:: f(w) = \frac\alpha2 \|w\|^2 + F(Xw)
 
 f is strongly convex with constant α, so no w has a value below :math:`f(w) - \|\nabla f(w)\|^2 / (2\alpha)`. Both
-solvers stop when this bound on the suboptimality is at most `tol` times the value.
+solvers stop when this bound on the suboptimality is at most `tol` times the value, but not before the first step: under
+a large penalty, or with tiny features, the solution is hardly better than zero, but it ranks, and zero does not.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ HISTORY = ("iteration", "passes", "seconds", "objective", "gradient_norm", "subo
 # Rows, and largest number of columns, of which the first preconditioner is made; after more than so many inner
 # iterations it is made anew, of all rows and with their present weights.
 _SAMPLE, _EXPLICIT, _PATIENCE = 1000, 300, 15
+# Rounding errors of a sum over the rows, at most.
+_ROUNDING = 100.0
 
 
 @dataclass
@@ -91,6 +94,13 @@ class Problem:
         """Whether the bound on the suboptimality is small enough."""
         return point.suboptimality(self.alpha) <= tol * abs(point.objective)
 
+    def is_worth_a_step(self, point: Point, n_iter: int, tol: float) -> bool:
+        """Whether there is more to gain, or no step was taken yet though the gradient is more than rounding errors."""
+        if n_iter > 0 or not self.is_solved(point, tol):
+            return not self.is_solved(point, tol)
+        terms = float(np.linalg.norm(self.combine(np.abs(point.loss.gradient))))
+        return float(np.linalg.norm(point.gradient)) > _ROUNDING * float(np.finfo(self.X.dtype).eps) * terms
+
 
 @dataclass
 class Solution:
@@ -115,7 +125,7 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
     first_norm = float(np.linalg.norm(point.gradient))
     n_iter = n_inner = 0
     problem.record(0, point)
-    while not problem.is_solved(point, tol) and n_iter < max_iter:
+    while n_iter < max_iter and problem.is_worth_a_step(point, n_iter, tol):
         n_iter += 1
         if n_inner > _PATIENCE and point.loss.curvature.any():
             preconditioner = Preconditioner(problem.X, point.loss.curvature, problem.X.shape[0])
@@ -125,7 +135,7 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
             partial(problem.hessian_product, point.loss),
             -point.gradient,
             partial(preconditioner.solve, alpha=problem.alpha, curvature=float(point.loss.curvature.sum())),
-            exactness=max(min(0.3, np.sqrt(norm / first_norm)), 0.3 * wanted / norm),
+            exactness=min(0.3, max(np.sqrt(norm / first_norm), 0.3 * wanted / norm)),
         )
         following = _backtrack(problem, point, direction)
         if following is None:
@@ -233,7 +243,7 @@ def solve_ncg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 10_000) ->
     direction, step = -point.gradient, None
     n_iter = 0
     problem.record(0, point)
-    while not problem.is_solved(point, tol) and n_iter < max_iter:
+    while n_iter < max_iter and problem.is_worth_a_step(point, n_iter, tol):
         n_iter += 1
         slope = float(point.gradient @ direction)
         if not slope < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -67,8 +68,8 @@ class WMWRanker(BaseEstimator):
     eps : float, default=1e-6
         Accuracy of the erfc series.
     tol : float, default=1e-6
-        Stop when the bound on the suboptimality ‖∇f‖² / (2·alpha) is at most `tol` times the objective. For "erfc" the
-        approximate gradient counts.
+        Stop, but not before the first step, when the bound on the suboptimality ‖∇f‖² / (2·alpha) is at most `tol`
+        times the objective. For "erfc" the approximate gradient counts.
     max_iter : int, optional
         Limit of iterations; by default 100 for "newton-cg" and 10000 for "ncg".
     random_state : int, RandomState or None, default=None
@@ -201,6 +202,7 @@ class WMWRanker(BaseEstimator):
             )
         X, y = self._validate(X, y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # the scale cancels, but products could overflow
         preferences, kept = self._preferences(y, weights, *check_pairs(pairs, pair_weight, X.shape[0]))
         check_magnitude(X)
         with one_blas_thread():
@@ -277,8 +279,11 @@ class WMWRanker(BaseEstimator):
             )
         for name in ("max_iter", "n_components"):
             value = getattr(self, name)
-            if not (value is None and name == "max_iter") and not value >= 1:
-                raise ValueError(f"{name} must be at least 1, got {value!r}")
+            is_count = not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1
+            if not (is_count or (value is None and name == "max_iter")):
+                raise ValueError(
+                    f"{name} must be a whole number of at least 1, got {value!r}; use a value such as 1000"
+                )
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any] | None]:
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

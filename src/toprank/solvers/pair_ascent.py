@@ -137,27 +137,39 @@ class _PairSolver:
 
     def _first_point(self, start: Solution | None) -> Floats:
         """Step 1; returns the scores."""
-        problem = self.problem
         last = None if start is None else start.state
         if isinstance(last, Multipliers) and len(last.u) == len(self.u) and len(last.b) == len(self.b):
             self.u, self.b = np.minimum(last.u, self.terms.top), last.b.copy()
-        if self.u.any() and self.b.any():
-            self._make_feasible()
-        else:
-            chosen = np.arange(0, len(self.u), max(1, len(self.u) // _FIRST_POSITIVES))
-            self.u[chosen] = 0.5 * np.minimum(self.terms.top, problem.positive_share)[chosen]
-            scores = np.zeros(self.products.n)  # at which the dual of a surrogate quantile is positive
-            if not self.terms.tau:
-                scores[problem.positives] = self.u
-                scores = self.products.product(scores)
-            _, p = problem.formulation.threshold.evaluate(scores[problem.threshold_rows], problem.threshold_weights)
-            self.b = self.u.sum() * p
+            if self.u.any() and self.b.any():
+                self._make_feasible()
+                scores = self._take_best_multiple()
+                if self.u.any():  # else the point is worse than none, as after a change of τ
+                    return scores
+        self._take_first_multipliers()
+        return self._take_best_multiple()
+
+    def _take_first_multipliers(self) -> None:
+        """Some positives alike, against the gradient of the threshold at their sum."""
+        problem = self.problem
+        self.u = np.zeros(len(self.u))
+        chosen = np.arange(0, len(self.u), max(1, len(self.u) // _FIRST_POSITIVES))
+        self.u[chosen] = 0.5 * np.minimum(self.terms.top, problem.positive_share)[chosen]
+        scores = np.zeros(self.products.n)  # at which the dual of a surrogate quantile is positive
+        if not self.terms.tau:
+            scores[problem.positives] = self.u
+            scores = self.products.product(scores)
+            self.recorder.passes += 2
+        _, p = problem.formulation.threshold.evaluate(scores[problem.threshold_rows], problem.threshold_weights)
+        self.b = self.u.sum() * p
+
+    def _take_best_multiple(self) -> Floats:
+        """Scale the multipliers; returns the scores."""
         weights = self._row_weights()
         scores = self.products.product(weights)
         _, scale = self._dual_value(float(weights @ scores))
         self.u, self.b = scale * self.u, scale * self.b
-        self.recorder.passes += 2 if self.terms.tau else 4
-        return np.asarray(scores * (scale / problem.alpha))
+        self.recorder.passes += 2
+        return np.asarray(scores * (scale / self.problem.alpha))
 
     def _row_weights(self) -> Floats:
         weights = np.zeros(self.products.n)

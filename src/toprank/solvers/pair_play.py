@@ -73,12 +73,14 @@ class DualTerms:
 
 
 def filled(values: Floats, most: Floats, total: float) -> Floats:
-    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros."""
+    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
     values = np.minimum(values, most)
     excess = float(values.sum()) - total
     if excess > 0 or not np.isfinite(most).all():
         return np.asarray(values * (total / max(total + excess, np.finfo(float).tiny)))
     spare = np.where(values > 0, most - values, 0.0)
+    if float(spare.sum()) < -excess:
+        spare = most - values
     return np.asarray(values - spare * (excess / max(float(spare.sum()), np.finfo(float).tiny)))
 
 

@@ -47,7 +47,11 @@ EXPLICIT = 2000
 
 @dataclass
 class _Point:
-    """A point with everything that the next step needs."""
+    """A point with everything that the next step needs.
+
+    `unit` is y over its largest entry, and `pull` is X₊ᵀu − (Σu)·g for this u: y may be so small that what belongs to
+    it would underflow, or vanish beside αw in the gradient, and any multiple of y gives a bound.
+    """
 
     w: Floats
     scores: Floats
@@ -56,11 +60,13 @@ class _Point:
     gradient: Floats
     centre: Floats
     y: Floats
+    unit: Floats
+    pull: Floats
     p: Floats
 
 
 def solve_smooth_newton(
-    problem: Problem, *, tol: float = 1e-4, max_iter: int = 1000, verbose: int = 0, start: Solution | None = None
+    problem: Problem, *, tol: float = 1e-4, max_iter: int = 3000, verbose: int = 0, start: Solution | None = None
 ) -> Solution:
     """Minimise a formulation with a surrogate quantile to a relative duality gap of `tol`."""
     recorder = Recorder(verbose)
@@ -73,15 +79,17 @@ def solve_smooth_newton(
         smooth = _with_surrogate(problem, surrogate)
         wider.insert(0, surrogate)
         point = _evaluate(smooth, w, None, recorder)
-        while n_iter < max_iter:
+        while True:
             primal, dual, conjugate = _bounds(problem, smooth, point)
             if dual > best_dual:
-                best_dual, dual_point = dual, DualPoint(point.y, point.p, conjugate)
+                best_dual, dual_point = dual, DualPoint(point.unit, point.p, conjugate)
             if primal < best_primal:
                 best_primal, best, best_scores = primal, point.w, point.scores
             recorder.record(n_iter, best_primal, best_dual)
             at_zero = n_iter == 0 and not point.w.any()  # one step at least, so that the model has a direction
             if not at_zero and (relative_gap(best_primal, best_dual) <= tol or _is_done(smooth, point, tol)):
+                break
+            if n_iter >= max_iter:
                 break
             n_iter += 1
             following = _newton_step(smooth, point, wider, recorder)
@@ -131,16 +139,18 @@ def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Reco
     objective, t = _objective(problem, float(w @ w), scores, -np.inf)
     z = t - scores[problem.positives]
     y = problem.positive_share * surrogate.derivative(z)
+    largest = float(y.max())
+    unit = y / largest if largest > 0 else y
     excess = threshold.beta * (scores[problem.threshold_rows] - t)
     slopes = problem.threshold_share * surrogate.derivative(excess)
     p = slopes / slopes.sum()
     on_threshold, on_positives = np.zeros(len(scores)), np.zeros(len(scores))
     on_threshold[problem.threshold_rows] = p
-    on_positives[problem.positives] = y
+    on_positives[problem.positives] = unit
     centre = problem.combine(on_threshold)
-    gradient = problem.alpha * w + y.sum() * centre - problem.combine(on_positives)
+    pull = problem.combine(on_positives) - unit.sum() * centre
     recorder.passes += 2
-    return _Point(w, scores, t, objective, gradient, centre, y, p)
+    return _Point(w, scores, t, objective, problem.alpha * w - largest * pull, centre, y, unit, pull, p)
 
 
 def _hessian_weights(problem: Problem, point: _Point, surrogate: Surrogate) -> Floats:
@@ -160,7 +170,6 @@ def _hessian_weights(problem: Problem, point: _Point, surrogate: Surrogate) -> F
 
 def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, float, float]:
     """Objective, lower bound and t*(p) of the problem itself at a point of the smoothed one."""
-    v = problem.alpha * point.w - point.gradient
     s, threshold = point.scores[problem.threshold_rows], problem.formulation.threshold
     assert isinstance(threshold, SurrogateQuantile)
     if smooth.formulation.surrogate is problem.formulation.surrogate:
@@ -169,7 +178,8 @@ def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, fl
         primal = _objective(problem, float(point.w @ point.w), point.scores, -np.inf)[0]
         conjugate = (threshold.tau * float(np.max(point.p / problem.threshold_share)) - 1) / threshold.beta
     surrogate = problem.formulation.surrogate
-    dual, _ = dual_value(surrogate, problem.positive_share, point.y, float(v @ v), problem.alpha, conjugate)
+    squared_norm = float(point.pull @ point.pull)
+    dual, _ = dual_value(surrogate, problem.positive_share, point.unit, squared_norm, problem.alpha, conjugate)
     return primal, dual, conjugate
 
 
@@ -214,7 +224,7 @@ def _direction(problem: Problem, point: _Point, weights: Floats, recorder: Recor
     active = np.flatnonzero(weights)
     n_features = problem.X.shape[1]
     recorder.passes += len(active) / len(point.scores)
-    if len(active) == 0:
+    if len(active) == 0 or n_features == 0:
         return -point.gradient / problem.alpha
     if n_features <= min(EXPLICIT, 4 * len(active)):
         H = sandwich(problem.X, weights, point.centre)
