@@ -97,6 +97,7 @@ def test_balanced_threshold_is_the_best_one(rng):
     assert error(found) == pytest.approx(min(error(t) for t in np.concatenate([negatives, positives])), abs=1e-12)
     assert not np.isin(found, np.concatenate([negatives, positives]))
     assert balanced_threshold(np.ones(3), np.ones(2)) == 1.0
+    assert balanced_threshold(np.array([2.0, 3.0]), np.array([0.0, 1.0])) == 3.0  # none is better than any cut
     assert balanced_threshold(np.array([0.0, 1.0]), np.array([4.0, 5.0])) == 2.5
 
 

@@ -1,5 +1,6 @@
 """The online rankers as a user meets them."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -9,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
 
 from toprank.datasets import make_imbalanced
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
@@ -192,6 +195,8 @@ def test_rows_of_weight_zero_are_left_out(model):
         (OPAUC(learning_rate=0), "learning_rate must be positive and finite, got 0"),
         (OPAUC(alpha=-1), "alpha must be at least 0 and finite, got -1"),
         (OPAUC(rank=0), "rank must be a whole number of at least 1, got 0"),
+        (AdaOAM(learning_rate=1e150), "learning_rate must be at most 1e[+]50, got 1e[+]150"),
+        (OAM(update="gradient", C=1e300), "C must be at most 1e[+]50, got 1e[+]300"),
         (AdaOAM(delta=0), "delta must be positive and finite, got 0"),
         (UniExp(learning_rate="fast"), "learning_rate must be positive and finite, got 'fast'"),
     ],
@@ -201,6 +206,65 @@ def test_bad_parameters(model, message):
     X, y, _ = rows(20)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (CBR(), {"covariance": "diag"}),
+        (CBR(covariance="diag"), {"covariance": "full"}),
+        (CBR(), {"buffer_size": 7}),
+        (CBR(), {"buffer": "reservoir"}),
+        (OAM(random_state=0), {"update": "gradient"}),
+        (OPAUC(), {"rank": 3}),
+        (UniExp(), {"threshold_window": 10}),
+    ],
+)
+def test_what_the_state_depends_on_stays(model, change):
+    X, y, _ = rows()
+    fitted = clone(model).fit(X, y)
+    before = copy.deepcopy(state(fitted))
+    fitted.set_params(**change)
+    (name,) = change
+    with pytest.raises(ValueError, match=f"{name} was .* when this model started"):
+        fitted.partial_fit(X, y)
+    np.testing.assert_equal(state(fitted), before)
+    fitted.fit(X, y)
+
+
+def test_parameters_are_checked_in_the_middle_of_a_stream():
+    X, y, _ = rows()
+    model = CBR().fit(X, y).set_params(C=0.1, max_fpr=0.1)
+    model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="eta must be"):
+        model.set_params(eta=7.0).partial_fit(X, y)
+
+
+def test_a_refused_first_call_leaves_an_unfitted_model():
+    X, y, _ = rows()
+    model = CBR()
+    with pytest.raises(ValueError, match="only one class"):
+        model.partial_fit(X, np.zeros(len(y)))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    with pytest.raises(NotFittedError):
+        _ = model.covariance_
+
+
+@pytest.mark.parametrize("model", [CBR(), CBR(covariance="diag"), OAM(random_state=0)], ids=["full", "diag", "OAM"])
+def test_rows_at_the_threshold_are_not_above_it(model):
+    """Few different rows, so that the threshold is the score of many: it must not matter how scores are summed."""
+    rng = np.random.default_rng(3)
+    kinds = rng.integers(0, 2, size=(30, 12)) * rng.normal(size=12)
+    quality = kinds @ rng.normal(size=12)
+    chosen = rng.integers(0, 30, 4000)
+    X, y = kinds[chosen], (quality > np.quantile(quality, 0.8))[chosen].astype(int)
+    fitted = clone(model).set_params(max_fpr=0.05).fit(X, y)
+    fitted.partial_fit(X, y)
+    alarms = fitted.predict(X)
+    assert alarms[y == 0].mean() <= 0.06
+    for other in (np.asfortranarray(X), csr_array(X)):
+        np.testing.assert_array_equal(fitted.predict(other), alarms)
 
 
 def test_bad_data():

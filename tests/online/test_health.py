@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
@@ -98,3 +99,55 @@ def test_low_rank_products_do_not_drift():
     assert model.time_[0] % 256 == 31
     np.testing.assert_allclose(model.products_, model.basis_.T @ model.coef_[0], rtol=1e-9, atol=1e-6)
     np.testing.assert_allclose(model.gram_, model.basis_.T @ model.basis_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e30])
+@pytest.mark.parametrize("covariance", ["full", "diag"])
+def test_steps_too_small_to_count(covariance, scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)) * scale
+    y = (X[:, 0] > 0.5 * scale).astype(int)
+    weights = np.ones(300)
+    weights[:50] = 1e-310
+    for model in (
+        CBR(covariance=covariance).fit(X, y, sample_weight=weights),
+        CBR(covariance=covariance, C=1e-300).fit(X, y),
+    ):
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.covariance_).all()
+    if scale == 1.0:
+        late = CBR(covariance=covariance).fit(X, y, sample_weight=weights)
+        assert late.coef_[0, 0] > 1  # what came first, with no weight to speak of, does not spoil what comes later
+
+
+def test_a_diagonal_covariance_never_reaches_zero():
+    rng = np.random.default_rng(0)
+    model = CBR(covariance="diag", C=1e300).fit(rng.normal(size=(1000, 2)), rng.integers(0, 2, 1000))
+    assert (model.covariance_ > 0).all()
+    assert (model.covariance_ < 1e-150).all()
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e6])
+def test_low_rank_with_a_strong_penalty(alpha):
+    rng = np.random.default_rng(0)
+    rows, entries = 3000, 3
+    X = csr_array(
+        (rng.normal(size=rows * entries), rng.integers(0, 5000, rows * entries), np.arange(rows + 1) * entries),
+        shape=(rows, 5000),
+    )
+    y = (rng.random(rows) < 0.3).astype(int)
+    exact = OPAUC(rank=2, learning_rate=1.0, alpha=alpha, random_state=0).fit(X, y)
+    assert np.isfinite(exact.coef_).all()
+    assert exact.scale_[0] >= 1e-100
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e50])
+@pytest.mark.parametrize("model", [OPAUC(rank=3, random_state=0), OPAUC(), AdaOAM(), UniExp(), OAM(random_state=0)])
+def test_extreme_weights(model, weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    y = (X[:, 0] > 0.5).astype(int)
+    fitted = model.fit(X, y, sample_weight=np.full(100, weight))
+    assert np.isfinite(fitted.coef_).all()
+    assert np.isfinite(fitted.threshold_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,18 +16,21 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._base import require_share
+from toprank.estimators._base import require_positive, require_share, unchanged_on_failure
 from toprank.online._documentation import document
-from toprank.online._rows import Rows, Scores
+from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
 
-# Squares of sums of features have to stay far from the largest number.
+# Squares of sums of features, and features times factors of steps, have to stay far from the largest number.
 _LARGEST_VALUE = 1e50
 _LARGEST_STATE = 2**31
 
 
 class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     """Base of the online rankers: a subclass makes its state and learns from a batch of rows."""
+
+    # Parameters that give the state its shape or its meaning: they stay what they were at the start.
+    _lasting: ClassVar[tuple[str, ...]] = ("threshold_window",)
 
     max_fpr: float | None
     threshold_window: int
@@ -68,9 +71,10 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        return self._update(X, y, None, sample_weight, need_both=True)
+        with unchanged_on_failure(self):
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            return self._update(X, y, None, sample_weight, need_both=True)
 
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -99,8 +103,9 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
 
     def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, need_both: bool) -> Self:
         first = not hasattr(self, "classes_")
-        if first:
-            self._check_parameters()
+        self._check_parameters()
+        if not first:
+            self._check_lasting()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first)
         if first:  # later, labels need only be known ones
             check_classification_targets(y)
@@ -111,6 +116,7 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=not need_both
             )
+            require_factor("sample_weight", weights.max(initial=0.0))
         kept = weights > 0
         if need_both and len(np.unique(positive[kept])) < 2:
             raise ValueError(
@@ -122,9 +128,18 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             self._start(X.shape[1])
             self.recent_scores_ = np.zeros((2, int(self.threshold_window)))
             self.n_scores_ = np.zeros(2, np.int64)
+            self.started_with_ = {name: getattr(self, name) for name in self._lasting}
             self.classes_ = known
         self._learn(rows, Scores(self.recent_scores_, self.n_scores_))
         return self
+
+    def _check_lasting(self) -> None:
+        for name, value in self.started_with_.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} was {value!r} when this model started, and is {getattr(self, name)!r} now, which its "
+                    "state does not allow; set it back, or start anew by fit"
+                )
 
     def _classes(self, y: NDArray[Any], classes: Any, *, need_both: bool) -> NDArray[Any]:
         """The two classes: those known, or those given, or those of y."""
@@ -196,7 +211,10 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Scores of validated rows."""
-        return np.asarray(X @ self._weights())
+        return scores_of(X, self._weights())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -211,10 +229,19 @@ def require_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
-def require_not_negative(name: str, value: Any) -> None:
-    """Check that a parameter is a finite number of at least zero."""
-    if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
-        raise ValueError(f"{name} must be at least 0 and finite, got {value!r}; use a value such as 1e-4")
+def require_steps(ranker: Any, remedy: str) -> None:
+    """Check `learning_rate` and `alpha`."""
+    require_positive("learning_rate", ranker.learning_rate, remedy)
+    if not (isinstance(ranker.alpha, Real) and 0 <= float(ranker.alpha) < np.inf):
+        raise ValueError(f"alpha must be at least 0 and finite, got {ranker.alpha!r}; use a value such as 1e-4")
+    for name in ("learning_rate", "alpha"):
+        require_factor(name, getattr(ranker, name))
+
+
+def require_factor(name: str, value: Any) -> None:
+    """Check that a factor of steps is not so large that what it multiplies overflows."""
+    if float(value) > _LARGEST_VALUE:
+        raise ValueError(f"{name} must be at most {_LARGEST_VALUE:.0e}, got {float(value):.3g}; use a smaller one")
 
 
 def require_choice(name: str, value: Any, choices: Any) -> None:

@@ -21,7 +21,9 @@ LANES = 4
 # A step never shrinks the variance along z by more than this factor, and no variance falls below the smallest one.
 _LARGEST_SHRINKAGE = 1e14
 _SMALLEST_VARIANCE = 1e-200
-_SMALLEST_SCALE = 1e-100
+# Less than the smallest information is none; more than the largest is not kept.
+_SMALLEST_INFORMATION = 1e-300
+LARGEST_INFORMATION = 1e200
 
 
 @njit(cache=True, nogil=True)
@@ -41,7 +43,7 @@ def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
 def information(v: Any, alpha: Any, phi: Any) -> Any:
     """αφ/√u, what the step adds to the inverse covariance along z: √u = 2√v / (a + √(a² + 4)) with a = αφ√v."""
     a = min(alpha * phi * np.sqrt(v), np.sqrt(_LARGEST_SHRINKAGE))
-    return a * (a + np.sqrt(a * a + 4.0)) / (2.0 * v)
+    return max(a * (a + np.sqrt(a * a + 4.0)) / (2.0 * v), _SMALLEST_INFORMATION)
 
 
 @njit(cache=True, nogil=True)
@@ -130,13 +132,3 @@ def forget_full(
         for j in range(len(variances)):
             projected[j] = factor[j, column]
         shrink(factor, variances, projected, noise, unused)
-
-
-@njit(cache=True, nogil=True)
-def forget_diagonal(gained: Any, scale: Any, kept: Any) -> None:
-    """Discount what was gained over the start, scale·gained, by the factor `kept`."""
-    scale[0] *= kept
-    if scale[0] < _SMALLEST_SCALE:
-        for i in range(len(gained)):
-            gained[i] *= scale[0]
-        scale[0] = 1.0

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from toprank.online._rows import random_bits, record
+from toprank.online._rows import discount, random_bits, record
 from toprank.online._statistics import bounded_rate
 
 _FEWEST_ROWS_BETWEEN = 256
@@ -140,7 +140,7 @@ def _step(
     n, rho = state.total[1 - label], state.rho[1 - label]
     of_mean = state.products[first] / n
     error = score - of_mean - (2.0 * label - 1.0)
-    mean_squared = state.gram[first, first] / (n * n)
+    mean_squared = state.gram[first, first] / n / n
     curvature = max(0.0, squared - 2.0 * of_row[first] / n + mean_squared)
     along = 0.0
     for a in range(width - 1):
@@ -152,7 +152,7 @@ def _step(
         curvature += max(0.0, spread) / n
     step[0] = -(error + along) / n
     rate = bounded_rate(rate, alpha, curvature)
-    state.scale[0] *= 1.0 - rate * alpha
+    discount(state.base, state.scale, 1.0 - rate * alpha)
     for a in range(2 * width):
         state.p[a] *= 1.0 - rate * alpha
         state.products[a] = (1.0 - rate * alpha) * state.products[a] - rate * error * of_row[a]

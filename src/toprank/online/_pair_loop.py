@@ -9,14 +9,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from toprank.online._confidence import (
-    forget_diagonal,
+    LARGEST_INFORMATION,
     forget_full,
     information,
     multiplier,
     project,
     shrink,
 )
-from toprank.online._rows import record, sparse_dot
+from toprank.online._rows import discount, record, sparse_dot
 from toprank.online.buffers import count, filled, insert
 
 FULL, DIAGONAL, SEQUENTIAL, GRADIENT = 0, 1, 2, 3
@@ -116,7 +116,7 @@ def _forget(ranker: Any, options: Any, room: Any) -> None:
         n_features = len(ranker.weights)
         forget_full(ranker.factor, ranker.variances, options.kept, n_features, ranker.time[0], projected, product)
     else:
-        forget_diagonal(ranker.gained, ranker.scale, options.kept)
+        discount(ranker.gained, ranker.scale, options.kept)  # what was gained over the start
     growth = np.sqrt(1.0 / options.kept)
     for label in range(2):
         for slot in range(ranker.slot_spread.shape[1]):
@@ -285,7 +285,7 @@ def _step_diagonal(ranker: Any, n: Any, sign: Any, penalty: Any, phi: Any, room:
         for k in range(n):
             i = columns[k]
             ranker.weights[i] += alpha * sign * z[k] / (1.0 + scale * ranker.gained[i])
-            ranker.gained[i] += gain * z[k] * z[k]
+            ranker.gained[i] = min(ranker.gained[i] + gain * z[k] * z[k], LARGEST_INFORMATION / scale)
     return alpha * np.sqrt(v)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from toprank.online.buffers import POLICIES, Buffers, empty_buffers, with_capaci
 
 class PairRanker(OnlineRanker):
     """Base of the rankers that pair a new row with the buffer of the other class."""
+
+    _lasting: ClassVar[tuple[str, ...]] = (*OnlineRanker._lasting, "buffer", "buffer_size")
 
     buffer: str
     buffer_size: int | tuple[int, int]

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+_SMALLEST_SCALE = 1e-100
 
 
 class Rows(NamedTuple):
@@ -47,6 +50,43 @@ def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
     for k in range(len(indices)):
         total += dense[indices[k]] * values[k]
     return total
+
+
+@njit(cache=True, nogil=True)
+def discount(base: Any, scale: Any, factor: Any) -> None:
+    """Multiply scale·base by a factor, which costs one multiplication but for once in a long while."""
+    scale[0] *= factor
+    if scale[0] < _SMALLEST_SCALE:
+        for i in range(len(base)):
+            base[i] *= scale[0]
+        scale[0] = 1.0
+
+
+def scores_of(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """X·w by the sums of the loops, so that a row has the score, to the last bit, that it had when it was learned."""
+    if issparse(X):
+        X = csr_array(X, dtype=np.float64)
+        return np.asarray(_sparse_scores(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, weights))
+    return np.asarray(_dense_scores(np.ascontiguousarray(X), weights))
+
+
+@njit(cache=True, nogil=True)
+def _sparse_scores(indptr: Any, indices: Any, values: Any, weights: Any) -> Any:
+    scores = np.empty(len(indptr) - 1)
+    for t in range(len(scores)):
+        scores[t] = sparse_dot(weights, indices[indptr[t] : indptr[t + 1]], values[indptr[t] : indptr[t + 1]])
+    return scores
+
+
+@njit(cache=True, nogil=True)
+def _dense_scores(X: Any, weights: Any) -> Any:
+    scores = np.empty(len(X))
+    for t in range(len(scores)):
+        total = 0.0
+        for i in range(len(weights)):
+            total += weights[i] * X[t, i]
+        scores[t] = total
+    return scores
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from toprank.estimators._base import keep, require_positive
-from toprank.online._base import OnlineRanker, require_not_negative
+from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores
 from toprank.online._statistics import learn_statistics
 from toprank.online.opauc import start_statistics, statistics_of
@@ -69,8 +69,7 @@ class AdaOAM(OnlineRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_positive("learning_rate", self.learning_rate, "use a value such as 0.1")
-        require_not_negative("alpha", self.alpha)
+        require_steps(self, "use a value such as 0.1")
         require_positive("delta", self.delta, "use a value such as 0.5")
 
     def _start(self, n_features: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from sklearn.utils.validation import check_is_fitted
 
 from toprank.estimators._base import keep, require_positive
 from toprank.online._base import require_choice, require_room
@@ -106,6 +107,8 @@ class CBR(PairRanker):
     True
     """
 
+    _lasting = (*PairRanker._lasting, "covariance")
+
     covariance: str
     C: float
     growing_penalty: bool
@@ -165,6 +168,7 @@ class CBR(PairRanker):
     @property
     def covariance_(self) -> NDArray[np.float64]:
         """Σ as a matrix, or its diagonal as a vector."""
+        check_is_fitted(self)
         if self.covariance == "diag":
             return np.asarray(1.0 / (1.0 + self.scale_[0] * self.gained_))
         d = self.n_features_in_

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toprank.estimators._base import keep, require_positive
-from toprank.online._base import require_choice
+from toprank.online._base import require_choice, require_factor
 from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
 from toprank.online._pairs import PairRanker
 from toprank.online.buffers import POLICIES
@@ -61,6 +61,8 @@ class OAM(PairRanker):
     True
     """
 
+    _lasting = (*PairRanker._lasting, "update")
+
     update: str
     C: float
 
@@ -81,6 +83,8 @@ class OAM(PairRanker):
         super()._check_parameters()
         require_choice("update", self.update, UPDATES)
         require_positive("C", self.C, "use a value such as 1.0")
+        if self.update == "gradient":  # the other step has its own limit
+            require_factor("C", self.C)
 
     def _options(self) -> Options:
         return Options(UPDATES[self.update], POLICIES[self.buffer], float(self.C), True, 0.0, 1.0)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.estimators._base import keep, require_positive
-from toprank.online._base import OnlineRanker, require_count, require_not_negative, require_room, seed_of
+from toprank.estimators._base import keep
+from toprank.online._base import OnlineRanker, require_count, require_room, require_steps, seed_of
 from toprank.online._low_rank import LowRank, learn_low_rank
 from toprank.online._rows import Rows, Scores
 from toprank.online._statistics import Statistics, learn_statistics
@@ -66,6 +66,8 @@ class OPAUC(OnlineRanker):
     True
     """
 
+    _lasting = (*OnlineRanker._lasting, "rank")
+
     learning_rate: float
     alpha: float
     rank: int | None
@@ -85,8 +87,7 @@ class OPAUC(OnlineRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_positive("learning_rate", self.learning_rate, "use a value such as 0.01")
-        require_not_negative("alpha", self.alpha)
+        require_steps(self, "use a value such as 0.01")
         if self.rank is not None:
             require_count("rank", self.rank)
 

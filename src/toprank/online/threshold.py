@@ -40,7 +40,7 @@ def threshold_at(negatives: Floats, max_fpr: float) -> float:
 def balanced_threshold(negatives: Floats, positives: Floats) -> float:
     """The threshold with the least sum of the error rates of both classes, half way to the next score above it.
 
-    Of several the one with the longest way.
+    Of several the one with the longest way. Where all are worse than no positive at all, the largest score.
     """
     scores = np.concatenate([negatives, positives])
     order = np.argsort(scores)
@@ -48,9 +48,9 @@ def balanced_threshold(negatives: Floats, positives: Floats) -> float:
     step = np.where(order < negatives.size, -1.0 / negatives.size, 1.0 / positives.size)
     error = np.cumsum(step)  # of taking all scores up to this one as negative, minus one
     gap = np.diff(scores)
-    if not gap.any():
-        return float(scores[0])
     cuts = np.flatnonzero(gap > 0)
+    if not cuts.size or error[cuts].min() > 1e-12:
+        return float(scores[-1])
     best = cuts[error[cuts] <= error[cuts].min() + 1e-12]
     cut = best[np.argmax(gap[best])]
     return float(scores[cut] + gap[cut] / 2)

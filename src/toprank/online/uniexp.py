@@ -8,11 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from toprank.estimators._base import keep, require_positive
-from toprank.online._base import OnlineRanker, require_not_negative
-from toprank.online._rows import Rows, Scores, record, sparse_dot
-
-_SMALLEST_SCALE = 1e-100
+from toprank.estimators._base import keep
+from toprank.online._base import OnlineRanker, require_steps
+from toprank.online._rows import Rows, Scores, discount, record, scores_of, sparse_dot
 
 
 class UniExp(OnlineRanker):
@@ -70,8 +68,7 @@ class UniExp(OnlineRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_positive("learning_rate", self.learning_rate, "use a value such as 0.01")
-        require_not_negative("alpha", self.alpha)
+        require_steps(self, "use a value such as 0.01")
 
     def _start(self, n_features: int) -> None:
         self.base_ = np.zeros(n_features)
@@ -86,7 +83,7 @@ class UniExp(OnlineRanker):
         return np.asarray(self.scale_[0] * self.base_)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(self.scale_[0] * (X @ self.base_))
+        return np.asarray(self.scale_[0] * scores_of(X, self.base_))
 
 
 @njit(cache=True, nogil=True)
@@ -109,8 +106,4 @@ def learn_pointwise(rows: Any, base: Any, scale: Any, count: Any, scores: Any, r
             step = min(rate * loss, max(1.0, 1.0 - sign * score) / squared)
             for k in range(len(indices)):
                 base[indices[k]] += sign * step * values[k] / scale[0]
-        scale[0] *= shrinkage
-        if scale[0] < _SMALLEST_SCALE:
-            for i in range(len(base)):
-                base[i] *= scale[0]
-            scale[0] = 1.0
+        discount(base, scale, shrinkage)
