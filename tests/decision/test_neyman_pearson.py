@@ -106,6 +106,31 @@ def test_a_share_of_the_negatives_and_no_positive_is_held_out():
     assert np.sum(model.decision_function(X[held_out]) > 0) == rule.n_negatives - rule.rank
 
 
+def test_rows_count_once_however_they_are_repeated():
+    X, y = data()
+    positives, negatives = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    train = np.concatenate([positives, negatives[:1000]])
+    drawn = np.random.default_rng(0).choice(negatives[1000:1150], 300)  # 299 are needed, at most 150 are there
+    for combine in ("unanimous", "refit"):
+        with pytest.raises(ValueError, match=r"of which only 1[0-4][0-9] are distinct rows"):
+            NeymanPearsonClassifier(MeanDifference(), 0.01, cv=[(train, drawn)], combine=combine).fit(X, y)
+    # rows to train on may repeat, and so may held-out positives, which do not count
+    cv = [
+        (negatives[:1000].repeat(2).tolist() + positives[:20].tolist(), negatives[1000:].tolist() + [positives[-1]] * 2)
+    ]
+    assert NeymanPearsonClassifier(MeanDifference(), 0.01, cv=cv).fit(X, y).n_calibration_ == len(negatives) - 1000
+
+
+def test_random_folds_must_leave_both_classes():
+    X, _ = data(200)
+    lonely = np.zeros(200, dtype=int)
+    lonely[0] = 1
+    with pytest.raises(ValueError, match=r"cv=2 leaves only one class to train on.* 199 negatives and 1 positives"):
+        NeymanPearsonClassifier(MeanDifference(), 0.5, 0.5, cv=2, combine="refit").fit(X, lonely)
+    vote = NeymanPearsonClassifier(MeanDifference(), 0.5, 0.5, cv=2).fit(X, lonely)  # the positive trains both
+    assert len(vote.estimators_) == 2
+
+
 def test_seed_decides_the_split():
     X, y = data()
     thresholds = [
@@ -325,6 +350,15 @@ class NoScores(ClassifierMixin, BaseEstimator):
             NeymanPearsonClassifier(MeanDifference(), 0.1, cv=[(np.arange(1500), np.arange(1000, 2000))]),
             "rows both in its train and its test part",
         ),
+        (
+            NeymanPearsonClassifier(MeanDifference(), 0.1, cv=[(np.arange(1000), np.arange(1000, 2000).repeat(2))]),
+            r"holds out \d+ negatives, of which only \d+ are distinct rows; .* each at most once",
+        ),
+        (NeymanPearsonClassifier(MeanDifference(), 0.1, cv=[]), "cv has no splits; give at least one pair"),
+        (
+            NeymanPearsonClassifier(MeanDifference(), 0.1, cv=0.9999),
+            r"cv=0.9999 leaves only one class to train on.* \d+ negatives and \d+ positives; hold out fewer",
+        ),
         (NeymanPearsonClassifier(NanScores(), 0.1), "decision_function of NanScores is nan in row 3"),
         (NeymanPearsonClassifier(NoScores(), 0.1), "NoScores has no decision_function and no predict_proba"),
         (
@@ -349,6 +383,9 @@ def test_labels_that_are_refused():
         model.fit(X, np.arange(len(y)) % 3)
     with pytest.raises(ValueError, match="contains NaN"):
         model.fit(X, np.where(y == 1, np.nan, 0.0))
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match=f"y has missing values such as {missing}; drop such rows"):
+            model.fit(X, [missing if label else "clean" for label in y])
     multiclass = FrozenEstimator(LogisticRegression().fit(X, np.arange(len(y)) % 3))
     with pytest.raises(ValueError, match="3 classes"):
         NeymanPearsonClassifier(multiclass, 0.1).fit(X, y)

@@ -1,9 +1,11 @@
 """The rank of the order statistic against exact sums, and the coverage that follows from it."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
-from math import ceil, comb, log
+from math import ceil, comb, exp, log, log1p
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,39 @@ def test_number_of_negatives_needed(tau, confidence):
     assert n == 1 or (1 - tau) ** (n - 1) > (1 - confidence) * (1 - 1e-9)
     assert abs(n - ceil(log(1 - confidence) / log(1 - tau))) <= 1
     assert threshold_rule(n, tau, confidence).rank == n
+
+
+@given(
+    tau=st.tuples(st.floats(0.1, 0.99), st.integers(0, 40)).map(lambda pair: pair[0] * 10.0 ** -pair[1]),
+    confidence=st.one_of(st.floats(0.01, 0.9999), st.floats(1e-30, 1e-3)),
+)
+def test_number_of_negatives_needed_over_many_magnitudes(tau, confidence):
+    with localcontext() as context:
+        context.prec = 200  # enough for all digits of 1 - tau
+        exact = Fraction((1 - Decimal(confidence)).ln() / (1 - Decimal(tau)).ln())
+    # the logarithms are rounded; below a million million the two ends are the same but for ties
+    assert ceil(exact * (1 - Fraction(3, 10**15))) <= negatives_needed(tau, confidence) <= ceil(exact)
+
+
+def test_number_of_negatives_needed_for_whole_percents():
+    # with ties, such as 0.7² = 1 - 0.51, which hold for the numbers but not for their rounded values
+    for percent in range(1, 100):
+        power, n = 100 - percent, 1  # (1 - τ)^n is power / 100^n
+        for sure in range(1, 100):
+            while power > (100 - sure) * 100 ** (n - 1):
+                power, n = power * (100 - percent), n + 1
+            assert negatives_needed(percent / 100, sure / 100) == n
+
+
+def test_rates_of_any_size():
+    assert negatives_needed(1e-12, 0.95) == 2_995_732_273_553
+    assert negatives_needed(5e-324, 0.95) > 10**323
+    n = 3 * 10**12
+    none = exp(n * log1p(-1e-12))
+    assert violation_probability(n, n, 1e-12) == pytest.approx(none, rel=1e-12)
+    assert violation_probability(n, n - 1, 1e-12) == pytest.approx(4 * none, rel=1e-11)
+    # five false alarms where ten are expected have a probability of 6.7 %, four of 2.9 %
+    assert threshold_rule(10**13, 1e-12, 0.95).rank == 10**13 - 4
 
 
 def test_numbers_of_the_literature():
@@ -121,6 +156,24 @@ def test_threshold_is_the_order_statistic_and_some_rounding(dtype, scale):
     assert np.sum(scores > threshold) == 500 - rule.rank
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(np.asarray, id="integers"),
+        pytest.param(lambda scores: scores.astype(np.uint16), id="unsigned"),
+        pytest.param(lambda scores: scores.astype(object), id="objects"),
+        pytest.param(np.ndarray.tolist, id="list"),
+        pytest.param(pd.Series, id="series"),
+        pytest.param(lambda scores: scores[:, None].astype(float), id="column"),
+    ],
+)
+def test_threshold_of_any_numbers(given):
+    scores = np.random.default_rng(0).permutation(300)
+    rule = threshold_rule(300, 0.01, 0.95)
+    assert rule.threshold(given(scores)) == rule.threshold(scores.astype(np.float64))
+    assert 299 < rule.threshold(given(scores)) < 299.001
+
+
 def test_threshold_of_an_outlier_or_of_one_value():
     rule = threshold_rule(500, 0.05, 0.95)
     scores = np.random.default_rng(0).normal(size=500)
@@ -145,8 +198,10 @@ def test_threshold_of_an_outlier_or_of_one_value():
         ),
         (lambda: threshold_rule(0, 0.01, 0.95), "needs at least 299 held-out negatives, got 0; hold out more of them$"),
         (lambda: threshold_rule(100, 0.1, 0.9).threshold(np.zeros(99)), "the rule is for 100 scores, got 99"),
+        (lambda: threshold_rule(100, 0.1, 0.9).threshold([0.0] * 99 + [np.nan]), "first is nan in row 99"),
+        (lambda: threshold_rule(100, 0.1, 0.9).threshold(["high"] * 100), "scores must be numeric"),
     ],
-    ids=["zero", "one", "nan", "text", "rank-high", "rank-low", "few", "none", "length"],
+    ids=["zero", "one", "nan", "text", "rank-high", "rank-low", "few", "none", "length", "nan-score", "text-score"],
 )
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):

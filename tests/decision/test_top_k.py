@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from toprank import PatMat
@@ -76,7 +77,9 @@ def test_groups_ties_and_frozen_models():
     alert = model.predict(X, groups=days)
     assert [int(alert[days == day].sum()) for day in np.unique(days)] == [5, 5, 3]
     assert alert[days == "monday"][np.argsort(-model.decision_function(X[:400]))[:5]].all()
-    twice = model.predict(np.vstack([X[:3], X[:3]]))
+    # the scores of a tree are equal to the last bit, those of a sum depend on the place of the row in the batch
+    tree = TopKClassifier(DecisionTreeClassifier(random_state=0), k=5).fit(X, y)
+    twice = tree.predict(np.vstack([X[:3], X[:3]]))
     assert twice.sum() == 5
     assert twice[:3].all()  # the first among equals
 
@@ -131,3 +134,11 @@ def test_groups_that_are_refused():
         model.predict(X, groups=[1, 2])
     with pytest.raises(ValueError, match="groups has missing values"):
         model.predict(X, groups=np.full(len(y), np.nan))
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        with pytest.raises(ValueError, match=f"groups has missing values such as {missing}; give such rows a group"):
+            model.predict(X, groups=["monday"] * (len(y) - 1) + [missing])
+    days = pd.Series(pd.Timestamp("2024-01-01"), index=range(len(y)))
+    assert model.predict(X, groups=days).sum() == 2
+    days[3] = pd.NaT
+    with pytest.raises(ValueError, match="groups has missing values such as NaT"):
+        model.predict(X, groups=days)

@@ -116,7 +116,13 @@ def test_partial_auc(data, max_fpr, min_tpr):
     value = metrics.partial_auc_score(
         y, score, max_fpr=float(max_fpr), min_tpr=float(min_tpr), standardized=False, sample_weight=weight
     )
-    assert value == pytest.approx(float(naive.partial_auc(*rows, max_fpr, min_tpr)), abs=1e-12)
+    area = naive.partial_auc(*rows, max_fpr, min_tpr)
+    assert value == pytest.approx(float(area), abs=1e-12)
+    # standardised: one half for the curve of a single tie, the diagonal, and 1 for a perfect order
+    chance = naive.partial_auc([1, 0], [0, 0], max_fpr, min_tpr)
+    best = naive.partial_auc([1, 0], [1, 0], max_fpr, min_tpr)
+    value = metrics.partial_auc_score(y, score, max_fpr=float(max_fpr), min_tpr=float(min_tpr), sample_weight=weight)
+    assert value == pytest.approx(float((1 + (area - chance) / (best - chance)) / 2), abs=1e-9)
 
 
 @given(data=weighted_lists(), k=st.integers(1, 8))

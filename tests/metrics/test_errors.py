@@ -1,6 +1,8 @@
 """Bad input is refused in words that name the value and the remedy."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from toprank import metrics
@@ -72,9 +74,50 @@ def test_parameters(name, parameters, message):
         getattr(metrics, name)(Y, SCORE, **parameters)
 
 
-def test_wmw_refuses_missing_labels():
+DAY = np.datetime64("2024-01-01")
+GAPS = {
+    "nan": [1.0, np.nan, 1.0, np.nan],
+    "nan and a class": [1.0, np.nan, 1.0, 0.0],
+    "None": [1, None, 1, 1],
+    "None and a class": [1, None, 1, 0],
+    "text and None": ["a", None, "a", "b"],
+    "text and nan": ["a", np.nan, "a", "a"],  # NumPy would make it the text "nan"
+    "text column and nan": [["a"], [np.nan], ["a"], ["b"]],
+    "text and NA": ("a", pd.NA, "a", "b"),
+    "text in a series": pd.Series(["a", None, "a", "b"]),
+    "text in polars": pl.Series(["a", None, "a", "b"]),
+    "category": pd.Series(["a", None, "a", "b"], dtype="category"),
+    "nullable integers": pd.Series([1, None, 1, 0], dtype="Int64"),
+    "NaT": np.array([DAY, "NaT", DAY, DAY], dtype="datetime64[D]"),
+    "NaT among objects": np.array([DAY, pd.NaT, DAY, DAY], dtype=object),
+}
+with_gaps = pytest.mark.parametrize("gaps", GAPS)
+
+
+@with_gaps
+def test_missing_labels(gaps):
+    labels = GAPS[gaps]
+    positive = np.asarray(labels, dtype=object).ravel()[0]
+    positive = DAY if gaps.startswith("NaT") else positive
+    with pytest.raises(ValueError, match=r"y_true has missing values such as (nan|None|NaT|<NA>); drop such rows"):
+        metrics.tpr_at_fpr(labels, SCORE, max_fpr=0.5, pos_label=positive)
     with pytest.raises(ValueError, match="y_true has missing values"):
-        metrics.wmw_score([1.0, np.nan, 0.0, 1.0], SCORE)
+        metrics.precision_at_k(labels, SCORE, k=1)
+    with pytest.raises(ValueError, match="y_true has missing values"):
+        metrics.wmw_score(labels, SCORE)
+
+
+@with_gaps
+def test_missing_groups(gaps):
+    with pytest.raises(ValueError, match=r"groups has missing values such as (nan|None|NaT|<NA>); give such rows"):
+        metrics.precision_at_k(Y, SCORE, k=1, groups=GAPS[gaps])
+
+
+def test_the_text_nan_is_a_label_and_dates_are_groups():
+    assert metrics.positives_at_top(["nan", "b", "nan", "b"], SCORE, pos_label="nan") == 0.5
+    assert metrics.precision_at_k(Y, SCORE, k=1, groups=np.array([DAY, DAY, DAY + 1, DAY + 1])) == 1
+    # a row of weight 0 is removed, whatever its group
+    assert metrics.precision_at_k(Y, SCORE, k=1, groups=[1, 1, 1, np.nan], sample_weight=[1, 1, 1, 0]) == 1
 
 
 def test_precision_needs_no_positive():

@@ -182,6 +182,28 @@ def test_estimators_and_metrics_in_every_form():
     assert default.metrics == ["tpr_at_fpr(max_fpr=0.01)", "positives_at_top", "roc_auc"]
 
 
+def test_equal_names_are_numbered_and_nothing_is_lost():
+    X, y = data()
+    named = compare(
+        [("a", PatMatNP()), ("a", TauFPL(tau=0.2)), ("a 1", LogisticRegression()), ("b", LogisticRegression())],
+        X,
+        y,
+        metrics=[lambda model, X, y: 1.0, "roc_auc", lambda model, X, y: 2.0, TPR, "roc_auc"],
+        cv=2,
+    )
+    assert list(named.fold_scores) == ["a 2", "a 3", "a 1", "b"]
+    assert named.metrics == ["<lambda> 1", "roc_auc 1", "<lambda> 2", "tpr_at_fpr(max_fpr=0.05)", "roc_auc 2"]
+    assert len(named.rows) == 4 * 5
+    scores = named.fold_scores["a 3"]
+    assert (scores["<lambda> 1"], scores["<lambda> 2"]) == ([1.0, 1.0], [2.0, 2.0])
+    assert scores["roc_auc 1"] == scores["roc_auc 2"]
+    for name, model in [("a 2", PatMatNP()), ("a 3", TauFPL(tau=0.2)), ("a 1", LogisticRegression())]:
+        alone = compare(model, X, y, metrics="roc_auc", cv=2)
+        assert named.fold_scores[name]["roc_auc 1"] == next(iter(alone.fold_scores.values()))["roc_auc"]
+    by_key = compare({1: PatMatNP(), "1": TauFPL(tau=0.2)}, X, y, metrics={2: "roc_auc", "2": TPR}, cv=2)
+    assert (list(by_key.fold_scores), by_key.metrics) == (["1 1", "1 2"], ["2 1", "2 2"])
+
+
 def test_frames_groups_and_ordinal_labels():
     X, y = data()
     frame = pd.DataFrame(X, columns=list("abcde"))
@@ -241,6 +263,12 @@ def test_progress_bar_of_rich_goes_to_standard_error(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "compare" in captured.err
+
+
+def test_folds_are_needed():
+    X, y = data(200)
+    with pytest.raises(ValueError, match="cv has no splits; give at least one pair of train and test rows"):
+        compare(PatMatNP(), X, y, metrics="roc_auc", cv=[])
 
 
 @pytest.mark.parametrize(

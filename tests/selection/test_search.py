@@ -311,8 +311,9 @@ def test_without_refit():
         (TopSearchCV(TauFPL(), {"tau": []}), "non-empty"),
         (TopSearchCV(make_pipeline(TauFPL()), {"taufpl": [TauFPL()]}), "replaces the step 'taufpl'"),
         (TopSearchCV(TauFPL(), scoring="nothing"), "nothing"),
+        (TopSearchCV(TauFPL(), cv=[]), "cv has no splits; give at least one pair of train and test rows"),
     ],
-    ids=["no-alpha", "negative", "unknown", "empty", "step", "scoring"],
+    ids=["no-alpha", "negative", "unknown", "empty", "step", "scoring", "no-splits"],
 )
 def test_errors(search, message):
     X, y = data(200)

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_method_params, column_or_1d
+from sklearn.utils.validation import _check_method_params
+
+from toprank.metrics._ranking import label_column, require_present
 
 
 def is_count(value: Any, least: int) -> bool:
@@ -23,10 +26,20 @@ def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """X that can be indexed and y as a vector; what is in X is the business of the wrapped estimator."""
     if y is None:
         raise ValueError("the classifier requires y to be passed, but the target y is None; give the labels as y")
-    y = column_or_1d(y, warn=True)
+    y = label_column(y, "y", warn=True)
+    if y.dtype.kind == "O":
+        require_present(y, "y", "drop such rows")
     assert_all_finite(y, input_name="y")
     X, y = indexable(X, y)
     return X, y
+
+
+def splits_of(cv: Any, X: Any, y: NDArray[Any], *, classifier: bool, **params: Any) -> list[Any]:
+    """Pairs of train and test rows of a splitter, a number of folds or an iterable; at least one."""
+    splits = list(check_cv(cv, y, classifier=classifier).split(X, y, **params))
+    if not splits:
+        raise ValueError("cv has no splits; give at least one pair of train and test rows, or a number of folds")
+    return splits
 
 
 def classes_of(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:

@@ -9,14 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight, take_names
+from toprank.decision._rows import (
+    check_rows,
+    classes_of,
+    is_count,
+    row_arguments,
+    rows_with_weight,
+    splits_of,
+    take_names,
+)
 from toprank.decision._scores import check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.estimators._above_zero import PredictsAboveZero
@@ -57,7 +64,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
     cv : float, int, splitter or iterable of splits, default=0.5
         How negatives are held out. A float: this share of them at random. An integer: each of so many random folds of
         the negatives in turn. A splitter or splits: the negatives in the test part of each, for instance the latest
-        rows, and only its train part is trained on. One split makes one model with the exact guarantee.
+        rows, each at most once, and only its train part is trained on. One split makes one model with the exact
+        guarantee.
     combine : {"unanimous", "refit"}, default="unanimous"
         What to make of several folds. "unanimous": each fold's model has its own threshold from its own held-out
         negatives, and a row is positive if all models say so. Its false positive rate is at most that of each
@@ -204,17 +212,16 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         if isinstance(self.estimator, FrozenEstimator):
             return [(rows[:0], negatives)]
         if isinstance(self.cv, Real):
-            return self._random_splits(rows, negatives)
-        splits = []
-        for train, test in check_cv(self.cv, y, classifier=True).split(X, y, **params):
-            train, test = np.arange(len(y))[train], np.arange(len(y))[test]
-            if len(np.intersect1d(train, test)):
+            splits = self._random_splits(rows, negatives)
+            if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
                 raise ValueError(
-                    "a split of cv has rows both in its train and its test part; the guarantee needs rows that were "
-                    "not trained on"
+                    f"cv={self.cv!r} leaves only one class to train on, as it holds out all rows of the other: there "
+                    f"are {len(negatives)} negatives and {len(rows) - len(negatives)} positives; hold out fewer, for "
+                    "instance by cv=0.5, or give more rows"
                 )
-            splits.append((train[kept[train]], test[negative[test]]))
-        return splits
+            return splits
+        pairs = splits_of(self.cv, X, y, classifier=True, **params)
+        return [_usable(train, test, kept, negative) for train, test in pairs]
 
     def _random_splits(self, rows: Rows, negatives: Rows) -> list[tuple[Rows, Rows]]:
         """A share of the negatives, or folds of them; positives stay in training."""
@@ -325,6 +332,25 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
         return tags
+
+
+def _usable(train: Any, test: Any, kept: NDArray[np.bool_], negative: NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    """Rows of a split to train on and its held-out negatives, which must be new to the model and to each other."""
+    numbers = np.arange(len(kept))  # a split may be given by numbers or by masks
+    train, test = numbers[train], numbers[test]
+    if len(np.intersect1d(train, test)):
+        raise ValueError(
+            "a split of cv has rows both in its train and its test part; the guarantee needs rows that were not "
+            "trained on"
+        )
+    held_out = test[negative[test]]
+    n_distinct = len(np.unique(held_out))
+    if n_distinct < len(held_out):
+        raise ValueError(
+            f"a split of cv holds out {len(held_out)} negatives, of which only {n_distinct} are distinct rows; the "
+            "guarantee counts independent rows, so hold out each at most once"
+        )
+    return train[kept[train]], held_out
 
 
 def _fit_and_score(

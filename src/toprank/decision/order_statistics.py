@@ -11,14 +11,16 @@ with equality for scores without ties. Everything here is that sentence solved f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, log1p
-from typing import Any
+from fractions import Fraction
+from math import ceil, log1p
+from sys import float_info
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import bdtr, betaincinv
+from numpy.typing import ArrayLike
+from scipy.special import betaincc, betaincinv
 
 from toprank.estimators._base import require_share
+from toprank.metrics._ranking import score_column
 
 # A score that is computed once more may differ in its last bits, for instance in a batch of another size. A threshold
 # that is a score is raised by so many units of rounding, so that rows equal to the one it came from stay below it.
@@ -65,14 +67,17 @@ class ThresholdRule:
         """The smallest rate that is not exceeded with the given confidence; at most `max_fpr`."""
         return fpr_upper_bound(self.n_negatives, self.rank, self.confidence)
 
-    def threshold(self, scores: NDArray[Any]) -> float:
+    def threshold(self, scores: ArrayLike) -> float:
         """The threshold for the scores of the held-out negatives: the order statistic and a few rounding errors."""
-        if len(scores) != self.n_negatives:
-            raise ValueError(f"the rule is for {self.n_negatives} scores, got {len(scores)}")
-        kth = float(np.partition(scores, self.rank - 1)[self.rank - 1])
-        size = max(abs(kth), float(np.median(np.abs(scores))))
+        values = score_column(scores, "scores")
+        if len(values) != self.n_negatives:
+            raise ValueError(f"the rule is for {self.n_negatives} scores, got {len(values)}")
+        if values.dtype.kind != "f":
+            values = values.astype(np.float64)
+        kth = float(np.partition(values, self.rank - 1)[self.rank - 1])
+        size = max(abs(kth), float(np.median(np.abs(values))))
         # one more step: adding the margin rounds too
-        return float(np.nextafter(kth + _ROUNDINGS * float(np.finfo(scores.dtype).eps) * size, np.inf))
+        return float(np.nextafter(kth + _ROUNDINGS * float(np.finfo(values.dtype).eps) * size, np.inf))
 
 
 def threshold_rule(n_negatives: int, max_fpr: float, confidence: float) -> ThresholdRule:
@@ -112,7 +117,7 @@ def threshold_rule(n_negatives: int, max_fpr: float, confidence: float) -> Thres
     low, high = 0, n_negatives - 1  # the number of scores above the threshold; 0 is allowed
     while low < high:
         middle = (low + high + 1) // 2
-        if bdtr(middle, n_negatives, max_fpr) <= 1 - confidence:
+        if _tail(middle, n_negatives, max_fpr) <= 1 - confidence:
             low = middle
         else:
             high = middle - 1
@@ -147,10 +152,9 @@ def negatives_needed(max_fpr: float, confidence: float) -> int:
     """
     require_share("max_fpr", max_fpr)
     require_share("confidence", confidence)
-    n = max(1, ceil(log(1 - confidence) / log1p(-max_fpr)) - 1)
-    while bdtr(0, n, max_fpr) > 1 - confidence:  # the quotient may be off by a rounding error
-        n += 1
-    return n
+    quotient = Fraction(log1p(-confidence)) / Fraction(log1p(-max_fpr))  # as a float it could overflow
+    # both numbers are rounded, but 0.7² ≤ 1 − 0.51 shall hold
+    return ceil(quotient * (1 - Fraction(_ROUNDINGS * float_info.epsilon)))
 
 
 def violation_probability(n_negatives: int, rank: int, max_fpr: float) -> float:
@@ -180,7 +184,7 @@ def violation_probability(n_negatives: int, rank: int, max_fpr: float) -> float:
     """
     require_share("max_fpr", max_fpr)
     _check_rank(n_negatives, rank)
-    return float(bdtr(n_negatives - rank, n_negatives, max_fpr))
+    return _tail(n_negatives - rank, n_negatives, max_fpr)
 
 
 def fpr_upper_bound(n_negatives: int, rank: int, confidence: float) -> float:
@@ -212,6 +216,11 @@ def fpr_upper_bound(n_negatives: int, rank: int, confidence: float) -> float:
     require_share("confidence", confidence)
     _check_rank(n_negatives, rank)
     return float(betaincinv(n_negatives - rank + 1, rank, confidence))
+
+
+def _tail(n_above: int, n: int, rate: float) -> float:
+    """P(Bin(n, rate) ≤ n_above), by the incomplete beta function: 1 − rate would lose the digits of a small rate."""
+    return float(betaincc(n_above + 1, n - n_above, rate))
 
 
 def _check_rank(n_negatives: int, rank: int) -> None:

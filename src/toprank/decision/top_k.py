@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import check_response_method, scores_of
-from toprank.metrics._ranking import ROUNDING, _group_codes, check_share
+from toprank.metrics._ranking import ROUNDING, _group_codes, check_share, label_column
 
 
 class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -178,7 +178,7 @@ def best_rows(
     if groups is None:
         codes = np.zeros(n, dtype=np.intp)
     else:
-        labels = column_or_1d(groups, input_name="groups")
+        labels = label_column(groups, "groups")
         check_consistent_length(scores, labels)
         codes = _group_codes(labels).astype(np.intp)
     sizes = np.bincount(codes, minlength=1)

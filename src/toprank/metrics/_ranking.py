@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from toprank.datasets._labels import _is_missing
+
 Floats = NDArray[np.float64]
 
 # A sum of weights carries rounding errors; a bound on a rate is not violated by less than this share.
@@ -86,10 +88,10 @@ def as_rows(
     groups: ArrayLike | None = None,
 ) -> Rows:
     """Validate the input of a binary metric and drop rows of weight zero."""
-    labels = column_or_1d(y_true, input_name="y_true")
+    labels = label_column(y_true, "y_true")
     score, weight = scores_and_weights(labels, y_score, sample_weight)
     positive = positive_rows(labels, pos_label)
-    group = None if groups is None else column_or_1d(groups, input_name="groups")
+    group = None if groups is None else label_column(groups, "groups")
     if group is not None:
         check_consistent_length(labels, group)
     if weight is None:
@@ -101,17 +103,33 @@ def as_rows(
     return Rows(score, positive, weight, None if group is None else _group_codes(group))
 
 
+def label_column(values: ArrayLike, name: str, *, warn: bool = False) -> NDArray[Any]:
+    """Labels or groups as a vector that still shows what is missing."""
+    column: NDArray[Any] = column_or_1d(values, input_name=name, warn=warn)
+    if column.dtype.kind != "U" or not isinstance(values, list | tuple):
+        return column
+    # out of nan in a list of texts NumPy makes the text "nan"
+    as_given = np.array(values, dtype=object).ravel()
+    return as_given if any(_is_missing(value) for value in as_given) else column
+
+
+def score_column(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Scores as a vector of finite numbers, of the type they have."""
+    score: NDArray[Any] = column_or_1d(values, input_name=name)
+    if score.dtype.kind not in "fiub":
+        score = _as_float(score, name)
+    _require_finite(score, name, "scores must be finite numbers; impute or drop such rows")
+    return score
+
+
 def scores_and_weights(
     labels: NDArray[Any], y_score: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[NDArray[Any], Floats | None]:
     """Validate scores and weights against the labels; weights stay None where none were given."""
-    score = column_or_1d(y_score, input_name="y_score")
-    if score.dtype.kind not in "fiub":
-        score = _as_float(score, "y_score")
+    score = score_column(y_score, "y_score")
     check_consistent_length(labels, score)
     if len(score) == 0:
         raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
-    _require_finite(score, "y_score", "scores must be finite numbers; impute or drop such rows")
     if sample_weight is None:
         return score, None
     weight = _as_float(column_or_1d(sample_weight, input_name="sample_weight"), "sample_weight")
@@ -129,6 +147,7 @@ def scores_and_weights(
 
 def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
     """Tell which rows carry `pos_label`, by default 1 where the other label is 0, -1 or False."""
+    require_present(labels, "y_true", "drop such rows")
     wanted = 1 if pos_label is None else pos_label
     positive = np.asarray(labels == wanted, dtype=bool)
     if positive.ndim == 0:  # NumPy compares a string with a number as a whole
@@ -149,6 +168,18 @@ def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
             "Say which one is the positive class by pos_label="
         )
     return positive
+
+
+def require_present(values: NDArray[Any], name: str, remedy: str) -> None:
+    """Raise if a label or a group is nan, None, NaT or the NA of pandas."""
+    if values.dtype.kind in "fcmM":
+        missing = np.isnan(values)
+    elif values.dtype.kind == "O":
+        missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    else:
+        return
+    if missing.any():
+        raise ValueError(f"{name} has missing values such as {values[np.argmax(missing)]}; {remedy}")
 
 
 def tie_runs(rows: Rows) -> TieRuns:
@@ -181,8 +212,7 @@ def check_share(name: str, value: float, *, low_open: bool = False) -> float:
 
 def _group_codes(group: NDArray[Any]) -> NDArray[Any]:
     """Number the groups 0, 1, … in the order of their labels."""
-    if group.dtype.kind == "f" and np.isnan(group).any():
-        raise ValueError("groups has missing values; give such rows a group of their own or drop them")
+    require_present(group, "groups", "give such rows a group of their own or drop them")
     codes = np.unique(group, return_inverse=True)[1]
     # the stable sort of 16-bit integers is a radix sort, linear in n
     return codes.astype(np.uint16) if codes.max() < 2**16 else codes

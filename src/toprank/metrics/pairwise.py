@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from toprank.metrics._ranking import Floats, scores_and_weights
+from toprank.metrics._ranking import Floats, label_column, require_present, scores_and_weights
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
 
@@ -62,7 +62,7 @@ def wmw_score(
     >>> wmw_score([0, 1, 2, 2], [0.1, 0.5, 0.3, 0.9], graph=[(2, 1)])
     0.5
     """
-    y = column_or_1d(y_true, input_name="y_true")
+    y = label_column(y_true, "y_true")
     score, weight = scores_and_weights(y, y_score, sample_weight)
     if weight is None:
         weight = np.ones(len(score))
@@ -85,9 +85,8 @@ def wmw_score(
 
 def levels_of(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the levels from worst to best and the level number of each row."""
+    require_present(y, "y_true", "drop such rows")
     found, code = np.unique(y, return_inverse=True)
-    if found.dtype.kind == "f" and np.isnan(found).any():
-        raise ValueError("y_true has missing values; drop such rows")
     if labels is None:
         return found, code
     levels = column_or_1d(labels, input_name="labels")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, count
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 
-from toprank.decision._rows import check_rows
+from toprank.decision._rows import check_rows, splits_of
 from toprank.selection._certificate import certificate_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import named_scorer
@@ -54,8 +55,8 @@ def compare(
     metrics : str, tuple, list or dict, optional
         What to measure; the first one sorts the table. Each is a name of a scorer of `toprank.metrics` or scikit-learn,
         a tuple of a name and its parameters such as ``("tpr_at_fpr", {"max_fpr": 0.01})``, or a scorer; a dict gives
-        them names. By default the true positive rate at a false positive rate of 1 %, the positives above the first
-        negative and the area under the ROC curve, for labels 0 and 1 or -1 and 1.
+        them names, and names that repeat are numbered. By default the true positive rate at a false positive rate of
+        1 %, the positives above the first negative and the area under the ROC curve, for labels 0 and 1 or -1 and 1.
     cv : int, splitter or iterable of splits, default=5
         Folds, the same for all. A number makes shuffled folds, stratified for labels.
     groups : array-like of shape (n_samples,), optional
@@ -116,21 +117,29 @@ def compare(
 def _named(estimators: Estimators) -> dict[str, Any]:
     """Names and estimators."""
     if isinstance(estimators, Mapping):
-        named = {str(name): model for name, model in estimators.items()}
+        named = _numbered(list(estimators.items()))
     else:
         if not isinstance(estimators, list | tuple):
             estimators = [estimators]  # a single one
-        pairs = [item if isinstance(item, tuple) else (_name_of(item), item) for item in estimators]
-        named = {}
-        for name, model in pairs:
-            repeats = sum(other == name for other, _ in pairs) > 1
-            number = 1 + sum(key.rsplit(" ", 1)[0] == name for key in named)
-            named[f"{name} {number}" if repeats else name] = model
+        named = _numbered([item if isinstance(item, tuple) else (_name_of(item), item) for item in estimators])
     if not named:
         raise ValueError("estimators is empty; give at least one, for instance [PatMatNP(), TauFPL()]")
     for name, model in named.items():
         if not hasattr(model, "fit") or isinstance(model, type):
             raise ValueError(f"the estimator {name!r} must be an instance with a method fit, got {model!r}")
+    return named
+
+
+def _numbered(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """The pairs as a dict in which none is lost: names that repeat get the numbers that no other name has."""
+    times = Counter(str(name) for name, _ in pairs)
+    named: dict[str, Any] = {}
+    for name, value in pairs:
+        key = str(name)
+        if times[key] > 1:
+            candidates = (f"{name} {number}" for number in count(1))
+            key = next(candidate for candidate in candidates if candidate not in times and candidate not in named)
+        named[key] = value
     return named
 
 
@@ -144,10 +153,10 @@ def _scorers(metrics: Any) -> dict[str, Any]:
     if metrics is None:
         metrics = [("tpr_at_fpr", {"max_fpr": 0.01}), "positives_at_top", "roc_auc"]
     if isinstance(metrics, Mapping):
-        scorers = {str(name): named_scorer(metric)[1] for name, metric in metrics.items()}
+        scorers = _numbered([(name, named_scorer(metric)[1]) for name, metric in metrics.items()])
     else:
         single = isinstance(metrics, str | tuple) or callable(metrics)
-        scorers = dict(named_scorer(metric) for metric in ([metrics] if single else metrics))
+        scorers = _numbered([named_scorer(metric) for metric in ([metrics] if single else metrics)])
     if not scorers:
         raise ValueError("metrics is empty; give at least one, for instance ('tpr_at_fpr', {'max_fpr': 0.01})")
     return scorers
@@ -158,7 +167,7 @@ def _folds(cv: Any, X: Any, y: Any, groups: Any, random_state: int | None) -> Fo
     discrete = type_of_target(y) in ("binary", "multiclass")
     if isinstance(cv, Integral):
         cv = (StratifiedKFold if discrete else KFold)(int(cv), shuffle=True, random_state=random_state)
-    return list(check_cv(cv, y, classifier=discrete).split(X, y, groups))
+    return splits_of(cv, X, y, classifier=discrete, groups=groups)
 
 
 def _seeded(model: Any, seed: int | None) -> Any:

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import check_rows, row_arguments, rows_with_weight
+from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
 from toprank.selection._path_folds import fit_fold, last_step, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
@@ -156,8 +155,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         fit_params, split_params = self._route(params)
         rows_with_weight(y, fit_params)
         self.scorer_ = default_scorer(model, y) if self.scoring is None else named_scorer(self.scoring)[1]
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        folds = list(splitter.split(X, y, **split_params))
+        folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
         tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
         outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(fit_fold)(self.estimator, X, y, *folds[fold], setting, self.scorer_, fit_params)
