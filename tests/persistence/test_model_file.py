@@ -8,6 +8,7 @@ import pickle
 import stat
 import struct
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -93,6 +94,37 @@ def test_no_file(tmp_path):
 def test_endless_file():
     with pytest.raises(ModelFileError, match="not a plain file"):
         load("/dev/zero")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs the pipes of Unix")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    failure = []
+    loading = threading.Thread(target=lambda: failure.append(_error_of(tmp_path / "pipe")), daemon=True)
+    loading.start()
+    loading.join(20)
+    assert len(failure) == 1
+    assert "not a plain file" in failure[0]
+
+
+def _error_of(path):
+    try:
+        load(path)
+    except ModelFileError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", ["predict", "decision_function", "fit_transform", "named_steps", "set_output"])
+def test_no_method_of_a_pipeline_is_hidden(name, path):
+    """Some methods are there only if a step has them, by a descriptor that is no function."""
+
+    def hide(header):
+        pipeline = next(node for node in nodes_of_kind(header, "object") if node["class"] == "sklearn.Pipeline")
+        pipeline["state"][name] = {"type": "str"}
+
+    rewrite(path, hide)
+    with pytest.raises(ModelFileError, match=f"'{name}', which would hide a method"):
+        load(path)
 
 
 def nodes_of_kind(header, kind):
@@ -327,6 +359,13 @@ def test_writing_fails_as_a_whole(path, model, monkeypatch):
         save(model, path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["é" * 127, "m" * 255], ids=["letters-of-two-bytes", "letters"])
+def test_names_as_long_as_the_system_takes(name, model, tmp_path):
+    save(model, tmp_path / name)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    load(tmp_path / name)
 
 
 def test_full_disk(path, model, monkeypatch):

@@ -1,6 +1,7 @@
 """What is loaded is what was saved: every estimator, common pipelines, every kind of plain data."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -321,6 +322,57 @@ def test_the_order_in_memory_is_kept(order, tmp_path):
     assert loaded.flags.f_contiguous == array.flags.f_contiguous
     assert loaded.flags.writeable
     assert loaded.flags.owndata or loaded.base.flags.owndata
+
+
+@pytest.mark.parametrize(
+    ("array", "order"),
+    [
+        (np.asfortranarray(np.arange(12.0).reshape(3, 4))[:2], "F"),
+        (np.asfortranarray(np.arange(24.0).reshape(4, 6))[1:3, ::2], "F"),
+        (np.arange(12.0).reshape(3, 4)[:, :2], "C"),
+        (np.broadcast_to(np.arange(3.0), (2, 3)), "C"),
+        (np.asfortranarray(np.arange(12.0).reshape(3, 4))[:1], "C"),
+    ],
+    ids=["some-rows", "some-of-both", "some-columns", "repeated", "one-row"],
+)
+def test_the_order_of_a_part_of_an_array_is_kept(array, order, tmp_path):
+    loaded = through_file(Box(array), tmp_path, trusted=[Box]).content
+    np.testing.assert_array_equal(loaded, array)
+    assert loaded.flags[f"{order}_CONTIGUOUS"]
+
+
+def test_scores_after_a_randomised_decomposition_have_the_same_bits(tmp_path):
+    data = load_bundled("breast_cancer")
+    model = make_pipeline(PCA(5, svd_solver="randomized", random_state=0), toprank.PatMatNP(tau=0.05))
+    model.fit(data.X, data.y)
+    assert not model[0].components_.flags.contiguous  # a part of an array in column order
+    loaded = through_file(model, tmp_path)
+    np.testing.assert_array_equal(loaded.decision_function(data.X), model.decision_function(data.X))
+
+
+def test_names_of_columns_that_a_union_keeps(cancer, tmp_path):
+    frame = pd.DataFrame(cancer[0][:, :3], columns=list("abc"))
+    union = make_union(StandardScaler(), PCA(2)).set_output(transform="pandas")
+    model = make_pipeline(union, toprank.PatMatNP()).fit(frame, cancer[1])
+    assert isinstance(union._transformers_feature_names_out[0], pd.Index)
+    loaded = through_file(model, tmp_path)
+    np.testing.assert_array_equal(loaded.decision_function(frame), model.decision_function(frame))
+    assert loaded[0].transform(frame).columns.tolist() == union.transform(frame).columns.tolist()
+    assert [list(names) for names in loaded[0]._transformers_feature_names_out] == [list("abc"), ["pca0", "pca1"]]
+
+
+class Remembering(BaseEstimator):
+    """An estimator of a user that keeps what it computed once."""
+
+    @cached_property
+    def answer(self):
+        return 42
+
+
+def test_cached_properties_keep_their_values(tmp_path):
+    model = Remembering()
+    vars(model)["answer"] = 43
+    assert through_file(model, tmp_path, trusted=[Remembering]).answer == 43
 
 
 def test_an_object_met_twice_is_one_object_again(tmp_path):

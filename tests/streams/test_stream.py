@@ -75,16 +75,16 @@ def clicks(data, tmp_path):
     return write_csv(tmp_path / "clicks.csv", *data)
 
 
-def same(a, b):
+def same(a, b, other=frozenset()):
     assert a.n_rows == b.n_rows
     assert a.n_bad_lines == b.n_bad_lines
     assert a.bad_lines == b.bad_lines
     assert list(a.history) == list(b.history)
     for name in a.history:
         np.testing.assert_array_equal(a.history[name], b.history[name])
-    assert sorted(vars(a.model)) == sorted(vars(b.model))
-    for name, value in vars(a.model).items():
-        np.testing.assert_array_equal(value, vars(b.model)[name])
+    assert sorted(vars(a.model).keys() - other) == sorted(vars(b.model).keys() - other)
+    for name in vars(a.model).keys() - other:
+        np.testing.assert_array_equal(vars(a.model)[name], vars(b.model)[name])
 
 
 def test_every_row_is_tested_and_then_learned(clicks, data):
@@ -122,7 +122,7 @@ def test_formats_agree(clicks, data, tmp_path):
         stream(tmp_path / "clicks.txt", CBR(random_state=0), target="y", format="csv"),
     ]
     for result in results[1:]:
-        same(results[0], result)
+        same(results[0], result, other={"feature_names_in_"})  # columns of svmlight have no names
 
 
 def test_columns_labels_and_missing_values_of_parquet(tmp_path):
@@ -140,7 +140,7 @@ def test_columns_labels_and_missing_values_of_parquet(tmp_path):
     assert result.model.sums_.tolist() == [[1, 1], [5, 0]]
     assert [line.line for line in result.bad_lines] == [2, 3, 4]
     assert "column 'x' has no value" in result.bad_lines[0].reason
-    assert "label, column 'y', is missing" in result.bad_lines[1].reason
+    assert result.bad_lines[1].reason == "the label is missing"
     assert "column 'x' has inf" in result.bad_lines[2].reason
     result = stream(tmp_path / "f.parquet", Sums(), fill_missing=-1.0, **options)
     assert result.model.sums_.tolist() == [[1, 1], [4, 0]]
@@ -213,16 +213,26 @@ def test_a_corrected_file_goes_on(clicks, tmp_path):
 
 def test_a_hundred_bad_lines_are_kept(tmp_path):
     path = tmp_path / "f.csv"
-    path.write_text("x,y\n" + "1,1\nbad\n" * 300)
+    path.write_text("x,y\n" + "1,1\nbad\n1,0\n" * 300)
     result = stream(path, Sums(), target="y", on_bad_line="skip")
-    assert (result.n_rows, result.n_bad_lines, len(result.bad_lines)) == (300, 300, 100)
+    assert (result.n_rows, result.n_bad_lines, len(result.bad_lines)) == (600, 300, 100)
 
 
-@pytest.mark.parametrize("content", ["x,y\n", "x,y\n1,1\n"], ids=["no rows", "one row"])
-def test_short_files(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "notice"),
+    [
+        ("x,y\n", "f.csv' has no rows, so nothing was learned"),
+        ("x,y\n1,1\n", "none of the 1 rows of .*f.csv' is negative, with 1 as the positive label"),
+        ("x,y\n1,0\n", "none of the 1 rows of .*f.csv' is positive, .* check the labels and positive="),
+    ],
+    ids=["no rows", "a positive", "a negative"],
+)
+def test_short_files(tmp_path, content, notice):
     path = tmp_path / "f.csv"
     path.write_text(content)
-    result = stream(path, Sums(), target="y", checkpoint=tmp_path / "run", trusted=[Sums])
+    for _ in range(2):  # anew, and from the checkpoint
+        with pytest.warns(UserWarning, match=notice):
+            result = stream(path, Sums(), target="y", checkpoint=tmp_path / "run", trusted=[Sums])
     assert result.n_rows == content.count("\n") - 1
     assert all(len(column) == 0 for column in result.history.values())
 
@@ -343,7 +353,7 @@ def test_what_a_checkpoint_does_not_belong_to_is_refused(clicks, tmp_path, data)
     run = tmp_path / "run"
     options = {"target": "y", "window": 300, "checkpoint": run}
     whole = stream(clicks, CBR(), **options)
-    with pytest.raises(ValueError, match=r"begun with window=300, and now window is 200; .* resume=False"):
+    with pytest.raises(ValueError, match=r"begun with window 300, and now window is 200; .* resume=False"):
         stream(clicks, CBR(), **options | {"window": 200})
     with pytest.raises(ValueError, match="begun with another model"):
         stream(clicks, CBR(C=0.5), **options)

@@ -1,6 +1,7 @@
 """Roles of columns, and labels."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -57,6 +58,12 @@ def test_values_that_cannot_be_scaled(value, word):
         choose(x=np.where(np.arange(N) == 7, value, np.arange(N)))
 
 
+def test_numbers_too_small_to_be_scaled():
+    with pytest.raises(TableError, match=r"column 'x' has no value larger than 4.9e-199, .* --ignore x"):
+        choose(x=np.arange(N) * 1e-200, z=np.arange(N) / 7)
+    assert choose(x=np.arange(N) * 1e-149).used == {"x": "number"}
+
+
 def test_dates_and_other_types_are_left_out_and_something_must_be_left():
     frame = pl.DataFrame({"x": np.arange(9.0) ** 2})
     found = choose_columns(frame, {"x": NUMBER, "when": "date", "list": "List(Int64)"})
@@ -80,6 +87,40 @@ def test_prepared_frames():
     assert other["c"].to_list() == ["1", "2", "(missing)"]
 
 
+def test_frames_of_pandas():
+    used = {**dict.fromkeys("xnh", "number"), "t": "truth", **dict.fromkeys("ckm", "category")}
+    frame = pd.DataFrame(
+        {
+            "more": ["some", "text"],
+            "x": [1.5, np.nan],
+            "n": pd.array([7, None], dtype="Int64"),
+            "h": np.array([0.5, -2], dtype=np.float16),
+            "t": pd.array([None, True], dtype="boolean"),
+            "c": ["a", None],
+            "k": pd.Categorical(["u", np.nan]),
+            "m": pd.Series([1, "two"], dtype=object),
+        }
+    ).set_index(pd.Index([5, 9]))
+    done = prepared(frame, used)
+    expected = prepared(
+        pl.DataFrame(
+            {
+                **{"x": [1.5, None], "n": [7, None], "h": [0.5, -2.0], "t": [None, True]},
+                **{"c": ["a", None], "k": ["u", None], "m": ["1", "two"]},
+            }
+        ),
+        used,
+    )
+    assert done.equals(expected)
+    assert prepared(frame.astype({"c": "string", "k": object}), used).equals(expected)
+    with pytest.raises(TableError, match="has no column 'n'"):
+        prepared(frame.drop(columns="n"), used)
+    with pytest.raises(TableError, match="has 2 columns 'x'"):
+        prepared(frame.rename(columns={"more": "x"}), used)
+    with pytest.raises(TableError, match="row 2 has 'two' in the column 'm'"):
+        prepared(frame, {"m": "number"})
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [({"t": ["maybe"]}, "row 1 has 'maybe' in the column 't', .* true or false"), ({}, "has no column 't'")],
@@ -98,8 +139,17 @@ def test_frames_that_do_not_fit(column, message):
         (["no", "yes", "no"], "yes", [0, 1, 0], "yes"),
         (["3", "8", "5"], "8.0", [0, 1, 0], "8.0"),
         (["0.5", "0.25", ".5"], "0.50", [1, 0, 1], "0.50"),
+        (["1234567", "1234568", "1.234567e6"], "1234567", [1, 0, 1], "1234567"),
+        (["12345678901234567", "12345678901234568"], " 12345678901234568.0 ", [0, 1], " 12345678901234568.0 "),
+        (["1" * 40, "1" * 39 + "2", "1" * 39 + "2.0"], "1" * 39 + "2", [0, 1, 1], "1" * 39 + "2"),
+        (["1e30", "1" + "0" * 30, "1e-30"], "1E+30", [1, 1, 0], "1E+30"),
+        (["-0.0", "0", "1"], None, [0, 0, 1], "1"),
+        (["1_0", "10", "inf"], "10", [0, 1, 0], "10"),
     ],
-    ids=["01", "signs", "truth", "words", "one-against-rest", "fractions"],
+    ids=[
+        *("01", "signs", "truth", "words", "one-against-rest", "fractions", "seven-digits", "beyond-doubles"),
+        *("beyond-decimals", "exponents", "zeros", "no-numbers"),
+    ],
 )
 def test_labels(labels, positive, expected, chosen):
     y, known, found = positive_rows(pl.Series("y", labels), positive)

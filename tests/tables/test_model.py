@@ -1,6 +1,7 @@
 """Models of tables: the fast way of scoring, files, and all rows of a source."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -119,6 +120,12 @@ def test_columns_in_any_order_and_more_of_them():
     assert set(model.predict(frame)) <= {0, 1}
 
 
+def test_frames_of_pandas_need_no_other_package():
+    model, frame = fitted(PatMatNP(tau=0.1)), frame_of(50, seed=4)
+    other = pd.DataFrame(frame.to_dict(as_series=False)).assign(more="text")
+    np.testing.assert_array_equal(model.decision_function(other), model.decision_function(frame))
+
+
 def test_files_keep_all(tmp_path):
     model, frame = MODELS["threshold"](COLUMNS), frame_of(50, seed=5)
     model.summary_ = {"rows": 600, "missing": {"a": 3}}
@@ -157,6 +164,32 @@ def test_scores_of_a_file_are_those_of_its_rows(tmp_path, monkeypatch, kernel):
     assert table["decision"].to_list() == model.predict(frame).tolist()
     numbered = pl.concat([part.frame() for part in score_rows(source, model)])
     assert numbered["row"].to_list() == list(range(1, 201))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_identifier_that_is_a_feature_too_stays_as_it_is(tmp_path, ending):
+    model = fitted(PatMatNP(tau=0.1))
+    frame = frame_of(40, seed=8).with_columns(a=pl.int_range(40) + 9980)
+    path = str(tmp_path / f"a.{ending}")
+    if ending == "csv":
+        frame = frame.with_columns(a=pl.format("00{}", "a"))
+        frame.with_columns(pl.col("b").fill_nan(None)).write_csv(path)
+    else:
+        frame.write_parquet(path)
+    source = open_table(path)
+    parts = list(score_rows(source, model, "a"))
+    assert pl.concat([part.ids for part in parts]).to_list() == frame["a"].cast(pl.String).to_list()
+    np.testing.assert_allclose(np.concatenate([part.scores for part in parts]), model.decision_function(frame))
+
+
+def test_a_bad_identifier_of_a_feature_is_named_with_its_row(tmp_path):
+    lines = frame_of(90, seed=7).with_columns(pl.col("a", "b").fill_nan(None)).write_csv().splitlines()
+    lines[61] = "T61" + lines[61][lines[61].index(",") :]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    source = open_table(str(tmp_path / "a.csv"))
+    source._block = 300
+    with pytest.raises(TableError, match=r"row 61 of .* has 'T61' in the column 'a', which is not a number"):
+        list(score_rows(source, fitted(PatMatNP(tau=0.1)), "a"))
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -62,6 +62,12 @@ def test_errors(tmp_path, arguments, message):
         read_to_learn(source, **arguments)
 
 
+def test_columns_of_the_same_name_only(tmp_path):
+    source = source_of(tmp_path, "a,a,y\n1,5,0\n2,6,1\n")
+    with pytest.raises(TableError, match=r"no column to learn from .'a': several columns have this name"):
+        read_to_learn(source, "y")
+
+
 def test_svmlight_labels(tmp_path):
     content = "3 1:1\n5 1:2 2:4\n3 2:1\n"
     rows = read_to_learn(source_of(tmp_path, content, "a.svm"), None, positive="5")
@@ -88,6 +94,8 @@ def test_a_model_knows_its_columns_and_labels(tmp_path):
     assert (rows.y.tolist(), rows.ids.to_list()[-1]) == ([0, 1, 0, 1, 0, 1], "r5")
     assert "more" in read_to_test(source_of(tmp_path, content), model, all_columns=True).X.columns
     assert read_to_test(source_of(tmp_path, content), model, positive="no").y.tolist() == [1, 0, 1, 0, 1, 0]
+    with pytest.raises(TableError, match="learned from the column 'k', so it cannot be the target"):
+        read_to_test(source_of(tmp_path, content), model, target="k", positive="u")
     with pytest.raises(TableError, match="fitted to tables with named columns"):
         read_to_test(source_of(tmp_path, "1 1:1\n", "a.svm"), model)
     with pytest.raises(TableError, match="has no column 'k'"):

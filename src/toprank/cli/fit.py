@@ -63,7 +63,8 @@ def fit(
     from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
-    check_writable(model, "--model")
+    check_writable(model, "--model", data)
+    methods.check_around(method.value, search=search, confidence=confidence)
     given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
     ranker = methods.ranker(method.value, seed=seed, max_fpr=max_fpr, **given)
     source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)

@@ -13,7 +13,7 @@ import numpy as np
 
 from toprank.cli.measures import Measure, Measures, measure
 from toprank.cli.methods import complete, last_step, without_search
-from toprank.cli.model_files import held_out_rows, sum_of
+from toprank.cli.model_files import held_out_rows, sum_of, sum_of_labels
 from toprank.cli.output import Output
 
 _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")
@@ -73,7 +73,7 @@ def fit_rows(
     train, test = held_out_rows(rows.y, holdout, seed)
     if holdout and not len(test):
         output.note(
-            "there are too few positives to hold some out, so the model is not measured; it learned from all rows"
+            "one class has too few rows to hold some out, so the model is not measured; it learned from all rows"
         )
     start = time.perf_counter()
     part = rows.part(train)
@@ -98,38 +98,71 @@ def fit_rows(
 def summarised(fitted: Fitted, rows: Any, path: str, method: str) -> None:
     """Put what is known of a fit into the model."""
     from toprank.cli.output import plain
-    from toprank.selection._certificate import certificate_of
 
-    model, last = fitted.model, last_step(fitted.model.estimator_)
-    given = last.get_params()
-    shown = _SHOWN_PARAMETERS if given.get("kernel", "linear") != "linear" else _SHOWN_PARAMETERS[:-1]
-    parameters = {name: given[name] for name in shown if name in given}
-    model.summary_ = plain(
+    model = fitted.model
+    data = {
+        "rows": len(rows.y),
+        "positives": int(rows.y.sum()),
+        "learned_from": fitted.n_learned,
+        "holdout": fitted.holdout,
+        "seed": fitted.seed,
+        "labels_sha256": sum_of_labels(rows.y),
+    }
+    model.summary_ = summary_of(model, method, path, data) | plain(
         {
-            "method": method,
-            "parameters": parameters,
-            "data": {
-                "file": os.path.basename(path),
-                "sha256": sum_of(path),
-                "rows": len(rows.y),
-                "positives": int(rows.y.sum()),
-                "learned_from": fitted.n_learned,
-                "holdout": fitted.holdout,
-                "seed": fitted.seed,
-            },
-            "columns": {} if model.columns is None else model.columns,
             "missing": _missing(rows),
             "left_out": {} if rows.columns is None else rows.columns.left_out,
+            "search": fitted.searched,
+            "held_out": None if fitted.tested is None else fitted.tested.record(),
+            "seconds": fitted.seconds,
+        }
+    )
+
+
+def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict[str, Any]:
+    """What `info` and `evaluate` want to know of any model, in plain data.
+
+    Parameters
+    ----------
+    model : TableModel
+        The fitted model.
+    method : str
+        Name of the method.
+    path : str
+        The file that it learned from.
+    data : dict
+        How many "rows" the file has, how many "positives", how many rows were "learned_from", and which share was held
+        out ("holdout", 0 for none) by which "seed".
+
+    Returns
+    -------
+    dict
+        As `summary_` of the model holds it, without what only a fit knows.
+    """
+    from toprank.cli.output import plain
+    from toprank.selection._certificate import certificate_of
+
+    last = last_step(model.estimator_)
+    given = last.get_params()
+    shown = _SHOWN_PARAMETERS if given.get("kernel", "linear") != "linear" else _SHOWN_PARAMETERS[:-1]
+    summary: dict[str, Any] = plain(
+        {
+            "method": method,
+            "parameters": {name: given[name] for name in shown if name in given},
+            "data": {"file": os.path.basename(path), "sha256": sum_of(path), **data},
+            "columns": {} if model.columns is None else model.columns,
+            "missing": {},
+            "left_out": {},
             "n_features": int(last.n_features_in_),
             "certificate": certificate_of(model.estimator_),
             "iterations": int(np.max(getattr(last, "n_iter_", 0))),
             "threshold": _threshold(model.estimator_),
-            "search": fitted.searched,
-            "held_out": None if fitted.tested is None else fitted.tested.record(),
-            "seconds": fitted.seconds,
+            "search": None,
+            "held_out": None,
             "fitted": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         }
     )
+    return summary
 
 
 def _missing(rows: Any) -> dict[str, int]:
@@ -207,7 +240,7 @@ def _first(items: dict[str, Any], most: int = 8) -> list[tuple[str, Any]]:
 
 def _threshold_text(threshold: dict[str, Any]) -> str:
     if threshold["max_fpr"] is None:
-        return "the one of the method itself; for a bound on false alarms use --max-fpr"
+        return "the one of the method itself; for a bound on false alarms use toprank fit --max-fpr"
     return (
         f"at most {100 * threshold['max_fpr']:g} % false positives with {100 * threshold['confidence']:g} % "
         f"confidence, from {threshold['n_calibration']:,} negatives set aside"

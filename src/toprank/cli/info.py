@@ -108,8 +108,8 @@ def _described(record: dict[str, Any], path: str) -> str:
         data = summary["data"]
         lines.append(f"  {'data':13}{data['learned_from']:,} of {data['rows']:,} rows of {data['file']}")
         lines.append(f"  {'fitted':13}{summary['fitted']}")
-        label = f"{record['target']}, positive is {record['positive']}" if record["target"] else record["positive"]
-        lines.append(f"  {'target':13}{label}")
+        positive = "" if record["positive"] is None else f"positive is {record['positive']}"
+        lines.append(f"  {'target':13}{', '.join(filter(None, (record['target'], positive)))}")
         lines += [f"  {title:13}{text}" for title, text in facts(summary) if text]
         if summary["columns"]:
             listed = ", ".join(f"{name} ({kind})" for name, kind in list(summary["columns"].items())[:20])

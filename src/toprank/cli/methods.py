@@ -114,6 +114,14 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
     return model.set_params(random_state=seed)
 
 
+def check_around(method: str, *, search: bool, confidence: float) -> None:
+    """Refuse what `complete` cannot do, before the data are read."""
+    if search and method == Method.LogisticRegression:
+        raise typer.BadParameter(f"--search has no penalty to choose for {method}; leave it out, or use another method")
+    if not 0 < confidence < 1:
+        raise typer.BadParameter(f"--confidence must be strictly between 0 and 1, got {confidence:g}; use 0.95")
+
+
 def complete(
     pipeline: Any, *, max_fpr: float | None, confidence: float, search: bool, seed: int, jobs: int, verbose: bool
 ) -> Any:

@@ -44,15 +44,47 @@ def load_model(path: str, output: Output) -> Any:
     return model
 
 
-def check_writable(path: str, option: str) -> None:
-    """Refuse a path that cannot be written, before hours of work are lost on it."""
-    folder = os.path.dirname(os.path.abspath(path))
+def check_writable(path: str, option: str, *inputs: str | None) -> None:
+    """Refuse a path that cannot be written, or is one of the inputs, before hours of work are lost on it.
+
+    Parameters
+    ----------
+    path : str
+        The file to write.
+    option : str
+        The option that names it, for errors.
+    *inputs : str or None
+        Files that the command reads; None for one that is not given.
+    """
+    from toprank.persistence.atomic import same_file
+
+    if not path:
+        raise ValueError(f"{option} is empty; name a file")
     if os.path.isdir(path):
-        raise ValueError(f"{option} {path} is a folder; name a file in it, such as {os.path.join(path, 'name')}")
-    if not os.path.isdir(folder):
-        raise ValueError(f"{option} {path} is in a folder that does not exist; make it by mkdir, or name another path")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{option} {path} is in a folder that you may not write to; name another path")
+        raise ValueError(f"{option} {path!r} is a folder; name a file in it, such as {os.path.join(path, 'name')!r}")
+    target = os.path.realpath(path)
+    if not os.path.isdir(os.path.dirname(target)):
+        raise ValueError(
+            f"{option} {path!r} is in a folder that does not exist; make it by mkdir, or name another path"
+        )
+    if not os.access(os.path.dirname(target), os.W_OK):
+        raise ValueError(f"{option} {path!r} is in a folder that you may not write to; name another path")
+    if _exists(target, option, path) and not os.path.isfile(target):
+        raise ValueError(f"{option} {path!r} is not a plain file, so it cannot be replaced; name another path")
+    for other in inputs:
+        if other is not None and same_file(target, other):
+            raise ValueError(f"{option} {path!r} is the file that is read, and would replace it; name another path")
+
+
+def _exists(target: str, option: str, path: str) -> bool:
+    """Whether there is such a file; an error if there cannot be one, as its name is too long."""
+    try:
+        os.stat(target)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise ValueError(f"{option} {path!r} cannot be written ({error.strerror}); name another path") from None
+    return True
 
 
 def sum_of(path: str) -> str:
@@ -62,6 +94,11 @@ def sum_of(path: str) -> str:
         while block := stream.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
+
+
+def sum_of_labels(y: NDArray[np.int64]) -> str:
+    """The SHA-256 sum of labels 0 and 1, to tell whether others are asked for than those of a fit."""
+    return hashlib.sha256(y.astype(np.uint8).tobytes()).hexdigest()
 
 
 def held_out_rows(y: NDArray[np.int64], share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

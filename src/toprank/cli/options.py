@@ -13,7 +13,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="The table: CSV, Parquet, svmlight or NumPy, by the ending of its name.",
+        help="The table: CSV, Parquet, svmlight or NumPy, by the ending of its name; text also as .gz, .bz2 or .xz.",
         show_default=False,
     ),
 ]

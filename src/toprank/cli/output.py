@@ -11,17 +11,36 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 
 _Result = TypeVar("_Result")
-# Remedies of the library name its keywords; here they are options.
+_Command = Callable[..., Any]
+# The command that runs: its options are those that a message may name.
+_running: ContextVar[_Command | None] = ContextVar("running", default=None)
+# Remedies of the library name its keywords; here they are options. What is in quotes, or follows an option, is a value.
 _KEYWORD = re.compile(
-    r"\b(max_fpr|confidence|tau|alpha|beta|k|kernel|gamma|surrogate|cv|positive|features|fill_missing|on_bad_line|"
-    r"n_features|zero_based|target|checkpoint|batch|window|every|format|delimiter)=(?:'([^']*)'|([\w.+-]*))"
+    r"""(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)"(?:[^"\\]|\\.)*"|--[\w-]+\ \S+"""
+    r"""|\b(?P<name>[a-z_]+)=(?:'(?P<quoted>[^']*)'|(?P<bare>[\w.+-]*))|\b(?P<alone>[a-z]+(?:_[a-z]+)+)\b"""
 )
-_WORDS = {"resume=False": "--no-resume", "zero_based=True": "--zero-based", "toprank.load": "toprank info"}
+_OTHER_NAMES = {"features": "ignore"}  # a column is left out by the one in Python, by the other here
+# Remedies that are others here.
+_PHRASES = {
+    r"hold out more of them": "give more rows",
+    r"lower confidence to": "lower --confidence to",
+    r", and cv=\S+ holds out (\d+)": r", of which \1 are set aside for the threshold",
+    r"cv=\S+ leaves only one class": "setting negatives aside for --max-fpr leaves only one class",
+    r"hold out fewer, for instance by cv=\S+, or give more rows": "give more rows",
+    r"increase max_iter or tol, or standardise the features": "a larger --alpha is easier to fit",
+    r"lower tol or alpha, scale the features, or": "lower --alpha, or",
+    r"use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part": (
+        "use --kernel rbf or --kernel linear"
+    ),
+    r"read it with toprank\.load": "look at it by toprank info",
+    r"give it to toprank\.stream\(checkpoint=\.\.\.\) to go on": "go on with it by toprank stream --checkpoint",
+}
 _DEBUG = "TOPRANK_DEBUG"
 
 
@@ -99,10 +118,35 @@ def plain(item: Any) -> Any:
 
 
 def as_options(text: str) -> str:
-    """A message of the library in the words of the command line."""
-    for word, option in _WORDS.items():
-        text = text.replace(word, option)
-    return _KEYWORD.sub(lambda match: f"--{match[1].replace('_', '-')} {match[2] or match[3] or ''}".rstrip(), text)
+    """A message of the library in the words of the command line, with options that the running command has."""
+    command = _running.get()
+    options = {} if command is None else _options_of(command)
+
+    def option(match: re.Match[str]) -> str:
+        found, value = match["name"] or match["alone"] or "", match["quoted"] or match["bare"] or ""
+        name = _OTHER_NAMES.get(found, found)
+        if name not in options:
+            return match[0]
+        if value in ("True", "False"):
+            return options[name] if value == "True" else options[name].replace("--", "--no-", 1)
+        return f"{options[name]} {'' if value == '...' else value}".rstrip()
+
+    for phrase, other in _PHRASES.items():
+        text = re.sub(phrase, other, text)
+    return _KEYWORD.sub(option, text)
+
+
+def _options_of(command: _Command) -> dict[str, str]:
+    """Names of the options of a command by those of its parameters."""
+    options = {}
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        for one in getattr(hint, "__metadata__", ()):
+            if isinstance(one, typer.models.OptionInfo):
+                # inside Annotated the first name takes the place of the default
+                declared = (one.default, *(one.param_decls or ()))
+                long = [part for part in declared if isinstance(part, str) and part.startswith("--")]
+                options[name] = long[0] if long else f"--{name.replace('_', '-')}"
+    return options
 
 
 def table(rows: list[list[str]], *, indent: str = "  ") -> str:
@@ -120,6 +164,7 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> _Result:
+        before = _running.set(command)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # those that concern the user become notes
@@ -138,6 +183,8 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
                 raise
             typer.echo(f"error: {sentence(error)}", err=True)
             raise typer.Exit(1) from None
+        finally:
+            _running.reset(before)
 
     return run
 
@@ -147,7 +194,7 @@ def sentence(error: BaseException) -> str:
     text = str(error.args[1] if isinstance(error, OSError) and len(error.args) > 1 else error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename!r}: {text}"
-    text = as_options(" ".join(text.split()))
+    text = as_options(" ".join(line.strip() for line in text.splitlines()))
     if isinstance(error, MemoryError):
         return "there is not enough memory; use fewer rows or columns"
     if isinstance(error, ValueError | TypeError | OSError | ImportError):

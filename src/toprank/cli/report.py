@@ -41,7 +41,7 @@ def report(
     from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
-    check_writable(page, "--output")
+    check_writable(page, "--output", data, model)
     fitted = load_model(model, output)
     source = open_table(data, format=format, delimiter=delimiter, zero_based=fitted.zero_based)
     rows = rows_to_test(source, fitted, output, target=target, positive=positive, id_column=id_column, all_columns=True)

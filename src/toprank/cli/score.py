@@ -56,14 +56,14 @@ def score(
     if to_stdout and as_json:
         raise typer.BadParameter("--json and --output - would both write to standard output; name a file")
     if not to_stdout:
-        check_writable(result, "--output")
+        check_writable(result, "--output", data, model)
     fitted = load_model(model, output)
     source = open_table(data, format=format, delimiter=delimiter, zero_based=fitted.zero_based)
     _note_extra_columns(source, fitted, id_column, output)
     start = time.perf_counter()
     count = _Count()
     with output.progress(f"scoring {data}", source.size) as advance:
-        blocks = _blocks(source, fitted, id_column, _budget(source, fitted, top, share), count, advance)
+        blocks = _blocks(source, fitted, id_column, _budget(source, fitted, top, share, output), count, advance)
         if to_stdout:
             _write_to_stdout(blocks)
         else:
@@ -96,13 +96,17 @@ def _note_extra_columns(source: Any, model: Any, id_column: str | None, output: 
         output.note(f"the model does not know these columns, and they are not looked at: {listed(extra)}")
 
 
-def _budget(source: Any, model: Any, top: int | None, share: float | None) -> int | None:
+def _budget(source: Any, model: Any, top: int | None, share: float | None, output: Output) -> int | None:
     """How many rows to write; a share needs a look at how many there are."""
     from toprank.metrics._ranking import ROUNDING
 
     if share is None:
         return top
-    return int(share * _count_rows(source, model) * (1 + ROUNDING))
+    n_rows = _count_rows(source, model)
+    budget = int(share * n_rows * (1 + ROUNDING))
+    if not budget:
+        output.note(f"--share {share:g} of {n_rows:,} rows is less than one row, so none is written; use --top 1")
+    return budget
 
 
 def _count_rows(source: Any, model: Any) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.output import Output, guarded, table
+from toprank.cli.output import Output, as_options, guarded, table
 
 
 @guarded
@@ -68,63 +69,85 @@ def stream(
 
     toprank stream clicks.csv -t clicked -m clicks.toprank --checkpoint clicks.run --on-bad-line skip
     """
+    from toprank.cli.fitting import summary_of
     from toprank.cli.model_files import check_writable, save_model
-    from toprank.cli.streaming import learner, wrapped
+    from toprank.cli.streaming import advice, advised, begun, learner, require_rows, wrapped
+    from toprank.persistence.atomic import same_file
     from toprank.streams import stream as learn
     from toprank.tables import open_table
     from toprank.tables.numpy_file import NumpyTable
 
     output = Output(as_json=as_json, quiet=quiet)
-    check_writable(model, "--model")
+    check_writable(model, "--model", data)
     if checkpoint is not None:
-        check_writable(checkpoint, "--checkpoint")
+        check_writable(checkpoint, "--checkpoint", data, start)
+        if same_file(checkpoint, model):
+            raise ValueError(f"--checkpoint and --model are the same file {model!r}; name two")
     source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
     if isinstance(source, NumpyTable):
         raise ValueError(
             f"a stream is read from CSV, svmlight or Parquet, and {data!r} is a NumPy file; use toprank fit"
         )
     left_out = [name for name in (target, id_column, *(ignore or ())) if name is not None]
-    features = [name for name in source.names if name not in left_out] or None
-    label: Any = None if positive is None else _number_or_text(positive)
-    first = learner(source, method.value, features, start, scale_rows, fill_missing, seed, output)
-    result = learn(
-        data,
-        first,
-        target=target,
-        positive=label,
-        features=features,
-        format=format,
-        delimiter=delimiter,
-        zero_based=zero_based,
-        fill_missing=fill_missing,
-        on_bad_line=on_bad_line.value,
-        batch=batch,
-        window=window,
-        max_fpr=max_fpr,
-        checkpoint=checkpoint,
-        every=every,
-        resume=resume,
-        verbose=int(output.shows_progress),
-    )
+    features = [name for name in source.names if name not in left_out] if source.names else None
+    if features == []:
+        raise ValueError(f"no column of {data!r} is left to learn from; leave out fewer columns by --ignore")
+    earlier = begun(checkpoint, resume)
+    reading: dict[str, Any] = {
+        "target": target,
+        "positive": None if positive is None else _number_or_text(positive),
+        "features": features,
+        "format": format,
+        "delimiter": delimiter,
+        "n_features": earlier["settings"]["n_features"] if earlier is not None and features is None else None,
+        "zero_based": zero_based,
+        "fill_missing": fill_missing,
+    }
+    skips = on_bad_line is methods.AtBadLine.skip
+    with advised(), output.noted_warnings():
+        first = learner(data, reading, method.value, start, scale_rows, skips, earlier, seed, output)
+        result = learn(
+            data,
+            first,
+            **reading,
+            on_bad_line=on_bad_line.value,
+            batch=batch,
+            window=window,
+            max_fpr=max_fpr,
+            checkpoint=checkpoint,
+            every=every,
+            resume=resume,
+            verbose=int(output.shows_progress),
+        )
+        require_rows(data, result.n_rows, result.bad_lines)
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:
         first_bad = result.bad_lines[0]
-        output.note(
-            f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {first_bad.reason}"
-        )
+        reason = as_options(advice(first_bad.reason))
+        output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
     fitted = wrapped(result, features, target, positive, id_column, zero_based)
+    learned = type(methods.last_step(result.model)).__name__
+    counts = {
+        "rows": result.n_rows,
+        "positives": result.n_positives,
+        "learned_from": result.n_rows,
+        "holdout": 0.0,
+        "seed": seed,
+    }
+    fitted.summary_ = summary_of(fitted, learned, data, counts)
     save_model(fitted, model)
     record = {"rows": result.n_rows, "bad_lines": result.n_bad_lines, "history": result.history, "model": model}
-    text = f"{method.value} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
+    text = f"{learned} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
     output.result(record, text)
 
 
 def _number_or_text(label: str) -> float | str:
     try:
-        return float(label)
+        number = float(label)
     except ValueError:
         return label
+    return number if math.isfinite(number) else label
 
 
 def _history(history: dict[str, Any], most: int = 12) -> str:

@@ -1,19 +1,38 @@
-"""The model before and after ``toprank stream``."""
+"""The model before and after ``toprank stream``, and what may go wrong in between."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from toprank.cli.output import Output
 
+# The remedy for a column of text; the library takes columns by name, the command leaves them out.
+_COLUMN_OF_TEXT = re.compile(r"(column '([^']*)' .*?) by features=")
+
+
+def begun(checkpoint: str | None, resume: bool) -> dict[str, Any] | None:
+    """What the checkpoint holds that a run goes on from, None if it starts anew."""
+    from toprank.persistence.model_file import read_tree
+
+    if checkpoint is None or not resume or not os.path.exists(checkpoint):
+        return None
+    content: dict[str, Any] = read_tree(checkpoint, kind="checkpoint")
+    return content
+
 
 def learner(
-    source: Any,
+    data: str,
+    reading: dict[str, Any],
     method: str,
-    features: list[str] | None,
     start: str | None,
     scale_rows: int,
-    fill_missing: float | None,
+    skips: bool,
+    earlier: dict[str, Any] | None,
     seed: int,
     output: Output,
 ) -> Any:
@@ -21,18 +40,20 @@ def learner(
 
     Parameters
     ----------
-    source : table
+    data : str
         The file.
+    reading : dict
+        How it is read, as for `open_source`; `features` is None for svmlight.
     method : str
         Name of the online method.
-    features : list of str or None
-        Columns; None for svmlight.
     start : str or None
         File of an earlier model.
     scale_rows : int
         So many rows fit the scaler; 0 for no scaler.
-    fill_missing : float or None
-        What stands for missing values in these rows.
+    skips : bool
+        Whether bad lines among these rows are left out.
+    earlier : dict or None
+        The checkpoint to go on from: its scaler stays, though the file may have more rows to scale by now.
     seed : int
         Of the method.
     output : Output
@@ -41,15 +62,29 @@ def learner(
     from sklearn.pipeline import Pipeline
 
     import toprank.online
+    from toprank.streams.open import open_source
 
     if start is not None:
-        return _earlier(start, features, output)
+        return _earlier(start, reading["features"], output)
     model = getattr(toprank.online, method)()
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
-    if features is None or scale_rows == 0:
-        return Pipeline([("rank", model)])
-    return Pipeline([("scale", _scaler(source, features, scale_rows, fill_missing)), ("rank", model)])
+    steps = [("rank", model)]
+    if reading["features"] is not None and scale_rows > 0:
+        scaler = _scaler_of(earlier, scale_rows) or _scaler(open_source(data, **reading), scale_rows, skips)
+        steps.insert(0, ("scale", scaler))
+    if reading["features"] is not None and reading["fill_missing"] is not None:
+        steps.insert(0, ("fill", _filler(reading["fill_missing"], len(reading["features"]))))
+    return Pipeline(steps)
+
+
+def _filler(value: float, n_features: int) -> Any:
+    """What fills gaps in rows to score, as the reader does in rows to learn from."""
+    import numpy as np
+    from sklearn.impute import SimpleImputer
+
+    imputer = SimpleImputer(strategy="constant", fill_value=float(value), keep_empty_features=True)
+    return imputer.fit(np.zeros((1, n_features)))
 
 
 def _earlier(path: str, features: list[str] | None, output: Output) -> Any:
@@ -65,34 +100,45 @@ def _earlier(path: str, features: list[str] | None, output: Output) -> Any:
     return model.estimator_
 
 
-def _scaler(source: Any, features: list[str], n_rows: int, fill_missing: float | None) -> Any:
-    import numpy as np
+def _scaler_of(earlier: dict[str, Any] | None, scale_rows: int) -> Any:
+    """The scaler of a checkpoint, None if it has none that was fitted to up to so many rows."""
     from sklearn.preprocessing import StandardScaler
 
-    from toprank.tables.errors import NotANumberError
-    from toprank.tables.source import NUMBER, require_columns
+    scaler = None if earlier is None else getattr(earlier["model"], "named_steps", {}).get("scale")
+    return scaler if isinstance(scaler, StandardScaler) and int(scaler.n_samples_seen_) <= scale_rows else None
 
-    require_columns(source, features, "columns must have different names")
-    parts, count = [], 0
+
+def _scaler(source: Any, scale_rows: int, skips: bool) -> Any:
+    from sklearn.preprocessing import StandardScaler
+
+    from toprank.streams.rows import Batch, batches, stop_at
+
+    first: Any = next(batches(source.blocks(source.start()), scale_rows), Batch(None, [], source.start()))
+    if first.bad and not skips:
+        raise stop_at(first.bad[0], source)
+    require_rows(source.path, 0 if first.rows is None else len(first.rows), first.bad)
+    return StandardScaler().fit(first.rows.X)
+
+
+def require_rows(data: str, n_rows: int, bad: list[Any]) -> None:
+    """Refuse a file without rows, from which nothing can be learned."""
+    if n_rows == 0:
+        found = f"but bad lines, the first: line {bad[0].line}, {bad[0].reason}" if bad else "; give a file with rows"
+        raise ValueError(f"{data!r} has no rows{' ' if bad else ''}{found}")
+
+
+def advice(text: str) -> str:
+    """A message of the library with the column that is to be left out."""
+    return _COLUMN_OF_TEXT.sub(lambda match: f"{match[1]} by --ignore {shlex.quote(match[2])}", text)
+
+
+@contextmanager
+def advised() -> Iterator[None]:
+    """Errors with such messages, and with the lines that they happened in."""
     try:
-        for batch in source.batches(dict.fromkeys(features, NUMBER)):
-            parts.append(batch.frame.head(n_rows - count).to_numpy())
-            count += len(parts[-1])
-            if count >= n_rows:
-                break
-    except NotANumberError as error:
-        reason = str(error).partition(";")[0]
-        left_out = " ".join(f"--ignore {name}" for name in error.columns)
-        raise ValueError(f"{reason}; a stream takes numbers only, so leave such columns out by {left_out}") from None
-    X = np.concatenate(parts) if parts else np.zeros((0, len(features)))
-    X = X if fill_missing is None else np.where(np.isnan(X), fill_missing, X)
-    X = X[np.isfinite(X).all(axis=1)]
-    if not len(X):
-        raise ValueError(
-            f"none of the first {n_rows} rows of {source.path!r} is complete, so there is nothing to scale by; use "
-            "--fill-missing 0 or --scale-rows 0"
-        )
-    return StandardScaler().fit(X)
+        yield
+    except ValueError as error:
+        raise ValueError(advice("; ".join([str(error), *getattr(error, "__notes__", ())]))) from error
 
 
 def wrapped(
@@ -104,8 +150,10 @@ def wrapped(
     zero_based: bool,
 ) -> Any:
     """The learned model with its columns."""
+    from toprank.streams.learner import forget_columns
     from toprank.tables import TableModel
 
+    forget_columns(result.model)  # the table knows them, and gives arrays
     columns = None if features is None else dict.fromkeys(features, "number")
     known: dict[str, Any] = {"target": target, "positive": positive, "id_column": id_column}
     return TableModel(result.model, columns, as_array=True, zero_based=zero_based, **known).keep_fitted(result.model)

@@ -6,7 +6,8 @@ A file holds only names out of these tables. Which module a name belongs to is w
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from toprank.persistence.errors import ModelFileError
@@ -115,8 +116,13 @@ def state_of(item: Any) -> dict[str, Any]:
 
 
 def is_function_of(cls: type, name: str) -> bool:
-    """Whether an attribute of this name would hide a method or property of the class."""
+    """Whether an attribute of this name would hide a method or property of the class.
+
+    These are callables and all that makes something else of itself when it is looked up, such as scikit-learn's methods
+    that are there only if a step has them. A cached property keeps its value under its own name and hides nothing.
+    """
+    found = (vars(base)[name] for base in cls.__mro__ if name in vars(base))
     return any(
-        isinstance(vars(base).get(name), Callable | property | staticmethod | classmethod)  # type: ignore[arg-type]
-        for base in cls.__mro__
+        callable(attribute) or (hasattr(attribute, "__get__") and not isinstance(attribute, cached_property))
+        for attribute in found
     )

@@ -29,9 +29,10 @@ def write_atomically(path: str | os.PathLike[str], blocks: Iterable[Any]) -> Non
         If the folder does not exist or is not writable, the disk is full, or the path is no plain file.
     """
     target = os.path.realpath(path)
-    folder, name = os.path.split(target)
+    folder = os.path.dirname(target)
     mode = _mode_of(target)
-    part = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}.part")
+    # a name of its own: one with an addition to the name of the target may be too long
+    part = os.path.join(folder, f".toprank-{secrets.token_hex(8)}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         try:
@@ -75,3 +76,11 @@ def _flush_folder(folder: str) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def same_file(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one file, by links too; it need not exist."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return os.path.realpath(a) == os.path.realpath(b)

@@ -71,8 +71,14 @@ def _with_digest(blocks: Iterator[Any]) -> Iterator[Any]:
 
 
 def is_fortran(array: NDArray[Any]) -> bool:
-    """Whether an array is stored column by column; products of it may round differently than by rows."""
-    return bool(array.flags.f_contiguous and not array.flags.c_contiguous)
+    """Whether an array is stored column by column; products of it may round differently than by rows.
+
+    The steps decide: some rows of an array in column order, such as the components of a PCA, are in column order too.
+    """
+    if array.flags.c_contiguous:
+        return False
+    steps = [abs(step) for step, size in zip(array.strides, array.shape, strict=True) if size > 1]
+    return len(steps) > 1 and steps[0] > 0 and steps == sorted(steps)
 
 
 class Container:
@@ -126,9 +132,10 @@ def _refuse_constant(name: str) -> Any:
 
 def _read(path: str | os.PathLike[str]) -> tuple[bytes, int]:
     """All bytes and the size of the header; what is clearly no model is not read to its end."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a pipe would wait for its writer
+        raise ModelFileError("it is not a plain file")
     with open(path, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ModelFileError("it is not a plain file")
         opening = stream.read(_OPENING.size)
         if opening[: len(_MAGIC)] != _MAGIC[: len(opening)] or not opening:
             raise ModelFileError("it does not start as a file of toprank.save does; load pickles with their own tools")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any
@@ -72,6 +73,8 @@ class Encoder:
         kind = type(item)
         if kind in (np.ndarray, np.memmap):
             return self._array(item, path)
+        if _is_index(item):  # names of columns that scikit-learn keeps; nothing there needs more than their array
+            return self._array(item.to_numpy(dtype=object), path)
         if kind in (list, tuple):
             return {"kind": kind.__name__, "items": self._values(item, path)}
         if kind is dict:
@@ -110,6 +113,12 @@ class Encoder:
         self.classes.add(name)
         state = {key: self.value(value, f"{path}.{key}") for key, value in state_of(item).items()}
         return {"kind": "object", "class": name, "state": state}
+
+
+def _is_index(item: Any) -> bool:
+    """Whether an item is an index of pandas, which is there if it was imported."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(item, pandas.Index)
 
 
 def _dtype_name(dtype: np.dtype[Any], path: str, *, objects: bool = False) -> str:

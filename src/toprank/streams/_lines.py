@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from toprank.streams._numbers import INFINITE, LEFT, MISSING, NUMBER, parse_number
+from toprank.streams._numbers import INFINITE, LEFT, MISSING, NUMBER, parse_number, word_meaning
 
 # What is wrong with a line.
 FIELDS, QUOTE, IS_MISSING, IS_INFINITE, IS_NO_NUMBER, LABEL, INDEX, ORDER, PAIR = range(1, 10)
@@ -20,6 +20,8 @@ FIELDS, QUOTE, IS_MISSING, IS_INFINITE, IS_NO_NUMBER, LABEL, INDEX, ORDER, PAIR 
 IGNORED, TARGET = -1, -2
 # How a label is read.
 ZERO_ONE, NUMERIC, TEXTUAL = 0, 1, 2
+# How far the value of a number that is left to Python may be from the true one, relative to it.
+_NEAR = 1e-15
 
 
 class Labels(NamedTuple):
@@ -93,13 +95,13 @@ def _csv_row(
     column, position, n_more = 0, start, 0
     what, where, first, last = 0, 0, 0, 0
     while position <= end:
-        a, b, position, closed = _field(text, position, end, delimiter)
+        a, b, position, closed, quoted = _field(text, position, end, delimiter)
         if not closed:
             return QUOTE, min(column, len(slots) - 1), a, b, 0
         slot = slots[column] if column < len(slots) else IGNORED
         wrong = 0
         if slot == TARGET:
-            found.y[row] = _label(text, a, b, labels)
+            found.y[row] = _label(text, a, b, labels, quoted)
             wrong = LABEL if found.y[row] < 0 else 0
         elif slot != IGNORED:
             value, status = parse_number(text, a, b)
@@ -163,26 +165,34 @@ def _svmlight_row(
     found: Any,
     n_left: int,
 ) -> Any:
+    """Fill one row; what is wrong with it, at which index and where, and how many values and numbers left it has.
+
+    An index above the number of features is told only of a row without other faults: that number may be the largest
+    index of the rows without them.
+    """
     a, b = start, _token_end(text, start, end)
-    label = _label(text, a, b, labels)
+    label = _label(text, a, b, labels, False)
     if label < 0:
         return LABEL, 0, a, b, 0, 0
     found.y[row] = label
     before, n_values, n_more = -1, 0, 0
+    too_large, first, last = 0, 0, 0
     while True:
         a = b
         while a < end and _is_blank(text[a]):
             a += 1
         if a == end:
-            return 0, 0, 0, 0, n_values, n_more
+            return (INDEX if too_large else 0), too_large, first, last, n_values, n_more
         b = _token_end(text, a, end)
         index, colon = _index(text, a, b)
         if index == -2:  # qid:
             continue
         if index < 0:
             return PAIR, 0, a, b, 0, 0
-        if index < base or index - base >= n_features:
+        if index < base:
             return INDEX, index, a, b, 0, 0
+        if index - base >= n_features and not too_large:
+            too_large, first, last = index, a, b
         if index <= before:
             return ORDER, index, a, b, 0, 0
         value, status = parse_number(text, colon + 1, b)
@@ -214,24 +224,34 @@ def _index(text: Any, start: int, end: int) -> Any:
 
 
 @njit(cache=True)
-def _label(text: Any, start: int, end: int, labels: Any) -> int:
+def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     """1 for a positive, 0 for a negative, -1 for neither."""
     if labels.mode == TEXTUAL:
-        same = end - start == len(labels.text)
-        for i in range(start, end):
-            same = same and text[i] == labels.text[i - start]
-        return int(same) if start < end else -1
+        if _is_text(text, start, end, labels.text, quoted):
+            return 1
+        return -1 if word_meaning(text, start, end) == MISSING else 0
     value, status = parse_number(text, start, end)
-    if status != NUMBER:
+    if status != NUMBER and status != LEFT:
         return -1
+    near = _NEAR if status == LEFT else 0.0
     if labels.mode == NUMERIC:
-        return int(value == labels.number)
-    return 1 if value == 1 else (0 if value in (0.0, -1.0) else -1)
+        return int(abs(value - labels.number) <= near * abs(labels.number))
+    return 1 if abs(value - 1) <= near else (0 if value == 0 or abs(value + 1) <= near else -1)
+
+
+@njit(cache=True)
+def _is_text(text: Any, start: int, end: int, wanted: Any, quoted: bool) -> bool:
+    """Whether a field is this text; between quotes, two quotes stand for one."""
+    i, j = start, 0
+    while i < end and j < len(wanted) and text[i] == wanted[j]:
+        i += 2 if quoted and text[i] == 34 else 1  # "
+        j += 1
+    return i >= end and j == len(wanted)
 
 
 @njit(cache=True)
 def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
-    """Start and end of a field without quotes and blanks, start of the next one, and whether quotes are closed."""
+    """Start and end of a field without quotes and blanks, start of the next one, whether quotes are closed and used."""
     i = start
     while i < end and text[i] == 32:
         i += 1
@@ -243,12 +263,12 @@ def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
         while k < end and text[k] == 32:
             k += 1
         a, b = _trim(text, i + 1, min(j, end))
-        return a, b, k + 1, j < end and (k == end or text[k] == delimiter)
+        return a, b, k + 1, j < end and (k == end or text[k] == delimiter), True
     j = i
     while j < end and text[j] != delimiter:
         j += 1
     a, b = _trim(text, i, j)
-    return a, b, j + 1, True
+    return a, b, j + 1, True, False
 
 
 @njit(cache=True)

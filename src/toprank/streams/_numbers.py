@@ -3,7 +3,8 @@
 A number is a whole number w of up to 19 digits times a power of ten. Where w ≤ 2⁵³ and the power is at most 10²² both
 are doubles, and one product or quotient is the nearest double. Otherwise w is the sum of two doubles, the product or
 quotient is computed to about 100 bits, and it is taken if all numbers within its error round to the same double. What
-is left, numbers with more digits and very large or small ones, is for Python's `float`.
+is left, numbers with more digits and very large or small ones, is for Python's `float`; their values here are near the
+true ones, to some units of the last digit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _LARGEST_EXACT = np.uint64(2**53)
 _SPLITTER = 2.0**27 + 1
 _ERROR = 2.0**-95
 _WORDS = {b"": MISSING, b"nan": MISSING, b"na": MISSING, b"null": MISSING, b"inf": INFINITE, b"infinity": INFINITE}
+MISSING_WORDS = tuple(word.decode() for word, meaning in _WORDS.items() if meaning == MISSING)
 _WORD_TEXT = np.array([list(word.ljust(8, b"\0")) for word in _WORDS], np.uint8)
 _WORD_LENGTH = np.array([len(word) for word in _WORDS])
 _WORD_MEANING = np.array(list(_WORDS.values()))
@@ -49,7 +51,7 @@ def parse_number(text: Any, start: int, end: int) -> Any:
             break
         i += 1
     if not seen:
-        return np.nan, (NO_NUMBER if signed and first == end else _word(text, first, end))
+        return np.nan, (NO_NUMBER if signed and first == end else word_meaning(text, first, end))
     if i < end and (text[i] == 69 or text[i] == 101):  # E e
         power, i = _exponent(text, i + 1, end)
         exponent += power
@@ -60,13 +62,13 @@ def parse_number(text: Any, start: int, end: int) -> Any:
     if digits + exponent > _LARGEST_POWER:
         return np.nan, INFINITE
     if digits > _MOST_DIGITS or abs(exponent) >= len(_POWERS):
-        return np.nan, LEFT
+        return sign * (np.float64(whole) * 10.0 ** float(exponent + max(digits - _MOST_DIGITS, 0))), LEFT
     value, status = _scaled(whole, exponent)
     return sign * value, status
 
 
 @njit(cache=True)
-def _word(text: Any, start: int, end: int) -> int:
+def word_meaning(text: Any, start: int, end: int) -> int:
     """What a field without digits means."""
     for row in range(len(_WORD_LENGTH)):
         if end - start == _WORD_LENGTH[row]:
@@ -101,7 +103,8 @@ def _scaled(whole: Any, exponent: int) -> Any:
     if whole <= _LARGEST_EXACT:
         return (high / power if exponent < 0 else high * power), NUMBER
     if high >= 2.0**64:
-        return np.nan, LEFT  # rounded up to a number that is no unsigned integer
+        # rounded up to a number that is no unsigned integer
+        return (high / power if exponent < 0 else high * power), LEFT
     rounded = np.uint64(high)
     low = np.float64(whole - rounded) if whole >= rounded else -np.float64(rounded - whole)
     if exponent < 0:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toprank.persistence.model_file import read_tree, write_tree
-from toprank.streams.rows import BadLine, Place, Source
+from toprank.streams.rows import BadLine, Place, Rows, Source
 
 MOST_BAD_LINES = 100
 
@@ -20,9 +20,15 @@ class State:
     model: Any
     place: Place
     n_rows: int = 0
+    n_positives: int = 0
     n_bad: int = 0
     bad: list[BadLine] = field(default_factory=list)
     """The first of the bad lines."""
+
+    def count_rows(self, rows: Rows) -> None:
+        """Count rows that were learned from."""
+        self.n_rows += len(rows)
+        self.n_positives += int(rows.y.sum())
 
     def count_bad(self, lines: list[BadLine]) -> None:
         """Count bad lines, and keep the first of all."""
@@ -57,6 +63,7 @@ class Checkpoint:
             "model": state.model,
             "place": tuple(state.place),
             "n_rows": state.n_rows,
+            "n_positives": state.n_positives,
             "n_bad": state.n_bad,
             "bad": [tuple(line) for line in state.bad],
             "metrics": metrics,
@@ -72,13 +79,14 @@ class Checkpoint:
         place = Place(*content["place"])
         for name, value in content["settings"].items():
             if self.settings.get(name) != value:
-                raise self._other(f"{name}={value!r}, and now {name} is {self.settings.get(name)!r}")
+                raise self._other(f"{name} {value!r}, and now {name} is {self.settings.get(name)!r}")
         if content["began_with"] != self.began_with:
             raise self._other("another model, or the same with other parameters or already fitted otherwise")
         if content["source"] != source.identity(place.position):
             raise self._other(f"another file, or {source.path!r} was changed in the part that was read")
         bad = [BadLine(*line) for line in content["bad"]]
-        return State(content["model"], place, content["n_rows"], content["n_bad"], bad), content["metrics"]
+        counts = {name: content[name] for name in ("n_rows", "n_positives", "n_bad")}
+        return State(content["model"], place, bad=bad, **counts), content["metrics"]
 
     def _other(self, difference: str) -> ValueError:
         return ValueError(

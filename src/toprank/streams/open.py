@@ -13,9 +13,10 @@ from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
 from toprank.streams.parquet import ParquetFile
 from toprank.streams.rows import Source
 from toprank.streams.text import CSVFile, SvmlightFile
+from toprank.text_files import ending_of, require_uncompressed
 
 _ENDINGS = {
-    **dict.fromkeys([".csv", ".tsv"], "csv"),
+    **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
     **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
 }
@@ -56,6 +57,7 @@ def open_source(
         raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
     chosen = None if features is None else [str(name) for name in features]
     if kind == "parquet":
+        require_uncompressed(path, kind)
         return ParquetFile(path, labels, target, chosen, fill_missing)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
         raise ValueError(f"delimiter must be one character such as ',' or ';', got {delimiter!r}")
@@ -73,7 +75,7 @@ def _is_count(value: Any) -> bool:
 def _format_of(path: str, format: str | None) -> str:
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
-    ending = os.path.splitext(path)[1].lower()
+    ending = ending_of(path)
     if format is None and ending not in _ENDINGS:
         raise ValueError(
             f"the format of {path!r} does not follow from its name; pass format='csv', 'svmlight' or 'parquet'"

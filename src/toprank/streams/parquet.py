@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.streams._lines import NUMERIC, TEXTUAL, Labels
+from toprank.streams._numbers import MISSING_WORDS
 from toprank.streams.rows import BadLine, Block, Place, Rows
-from toprank.streams.text import choose_columns
+from toprank.streams.text import choose_columns, excerpt, label_reason
 
 _BLOCK_VALUES = 2_000_000
 _SAMPLE = 1 << 16
@@ -45,7 +46,7 @@ class ParquetFile:
         self.target = target
         self.fill_missing = fill_missing
         polars = _polars()
-        self._frame = polars.scan_parquet(path)
+        self._frame = polars.scan_parquet(path, glob=False)
         try:
             schema = self._frame.collect_schema()
             self.size = int(self._frame.select(polars.len()).collect().item())
@@ -54,6 +55,10 @@ class ParquetFile:
         self.feature_names: list[str] | None = choose_columns(path, list(schema), target, features)
         self._features = self.feature_names
         self.n_features = len(self._features)
+        if schema[target].is_nested():
+            raise ValueError(
+                f"the target {target!r} of {path!r} has the type {schema[target]}; labels are numbers or text"
+            )
         for name in self._features:
             if not (schema[name].is_numeric() or schema[name] == polars.Boolean):
                 raise ValueError(
@@ -71,37 +76,39 @@ class ParquetFile:
         for first in range(start.position, self.size, step):
             frame = self._frame.slice(first, step).select([self.target, *self._features]).collect()
             X = frame.select(self._features).cast(_polars().Float64).to_numpy()
-            labels, known = self._labels(frame[self.target])
+            column = frame[self.target]
+            labels, known = self._labels(column)
             if self.fill_missing is not None:
                 X = np.where(np.isnan(X), self.fill_missing, X)
             finite = np.isfinite(X)
             good = known & finite.all(axis=1)
-            bad = [BadLine(first + int(i) + 1, self._reason(X[i], bool(known[i]))) for i in np.flatnonzero(~good)]
+            bad = [
+                BadLine(first + i + 1, self._reason(X[i]) if known[i] else self._label_reason(column[i]))
+                for i in np.flatnonzero(~good).tolist()
+            ]
             numbers = first + 1 + np.flatnonzero(good)
             rows = Rows(np.ascontiguousarray(X[good]), labels[good], numbers, numbers)
             yield Block(rows, bad, Place(first + len(frame), first + len(frame)))
 
     def _labels(self, column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """1 for positives, and which labels can be read."""
-        known = ~column.is_null().to_numpy()
-        if self.labels.mode == TEXTUAL:
-            text = column.cast(_polars().String)
-            positive = (text == self.labels.text.tobytes().decode()).fill_null(False).to_numpy()
-            return positive.astype(np.int64), known
-        try:
-            values = column.cast(_polars().Float64).to_numpy()
-        except _polars().exceptions.PolarsError as error:
-            raise ValueError(
-                f"the target {self.target!r} of {self.path!r} has the type {column.dtype}; name the positive label by "
-                "positive="
-            ) from error
+        pl = _polars()
+        text_mode = self.labels.mode == TEXTUAL
+        if text_mode or not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+            column = column.cast(pl.String, strict=False).str.strip_chars()
+        if text_mode:
+            positive = (column == self.labels.text.tobytes().decode()).fill_null(False)
+            missing = column.is_null() | column.str.to_lowercase().is_in(MISSING_WORDS)
+            return positive.to_numpy().astype(np.int64), (positive | ~missing).to_numpy()
+        values = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
         if self.labels.mode == NUMERIC:
-            return (values == self.labels.number).astype(np.int64), known & ~np.isnan(values)
-        return (values == 1).astype(np.int64), known & np.isin(values, (1.0, 0.0, -1.0))
+            return (values == self.labels.number).astype(np.int64), np.isfinite(values)
+        return (values == 1).astype(np.int64), np.isin(values, (1.0, 0.0, -1.0))
 
-    def _reason(self, row: NDArray[np.float64], known: bool) -> str:
-        if not known:
-            return f"the label, column {self.target!r}, is missing or none of 1, 0 and -1; name it by positive="
+    def _label_reason(self, label: Any) -> str:
+        return label_reason("" if label is None else excerpt(str(label).strip()), self.labels)
+
+    def _reason(self, row: NDArray[np.float64]) -> str:
         place = int(np.flatnonzero(~np.isfinite(row))[0])
         name = self._features[place]
         if np.isnan(row[place]):

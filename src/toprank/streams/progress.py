@@ -23,7 +23,7 @@ class Progress(Protocol):
         """Show a position, the number of rows, and the latest area under the curve, which may be nan."""
 
 
-def progress(verbose: int, size: int, start: int) -> Progress:
+def progress(verbose: int, size: int | None, start: int) -> Progress:
     """A bar where rich is installed, otherwise lines in the log; nothing if not asked for."""
     if not verbose:
         return _Silent()
@@ -44,18 +44,19 @@ class _Silent:
 
 
 class _Log(_Silent):
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int | None) -> None:
         self.size = size
         self.last = time.monotonic()
 
     def update(self, position: int, n_rows: int, auc: float) -> None:
         if time.monotonic() - self.last >= _SECONDS_BETWEEN_LINES:
             self.last = time.monotonic()
-            logger().info("%d rows, %.0f %% of the file, AUC %.4f", n_rows, 100 * position / max(self.size, 1), auc)
+            share = "" if self.size is None else f", {100 * position / max(self.size, 1):.0f} % of the file"
+            logger().info("%d rows%s, AUC %.4f", n_rows, share, auc)
 
 
 class _Bar(_Silent):
-    def __init__(self, size: int, start: int) -> None:
+    def __init__(self, size: int | None, start: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 

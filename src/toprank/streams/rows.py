@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -85,10 +86,12 @@ class Source(Protocol):
     path: str
     n_features: int
     feature_names: list[str] | None
-    size: int
-    """Position at which the file ends, as far as is known."""
     unit: str
     """What a bad line is called: "line" or "row"."""
+
+    @property
+    def size(self) -> int | None:
+        """Position at which the file ends, if that is known."""
 
     def start(self) -> Place:
         """Where the first row starts."""
@@ -98,6 +101,12 @@ class Source(Protocol):
 
     def identity(self, position: int) -> dict[str, Any]:
         """What tells the part of the file up to a position from that of another file."""
+
+
+def stop_at(bad: BadLine, source: Source) -> BadLineError:
+    """The error of a run that does not skip bad lines."""
+    remedy = "correct it, or leave such lines out by on_bad_line='skip'"
+    return BadLineError.of(source.path, source.unit, bad, remedy)
 
 
 class Batch(NamedTuple):
@@ -115,17 +124,19 @@ def batches(blocks: Iterator[Block], size: int) -> Iterator[Batch]:
     there meets every bad line once.
     """
     waiting: Rows | None = None
-    bad: list[BadLine] = []
+    bad: deque[BadLine] = deque()
     end: Place | None = None
     for block in blocks:
         rows = block.rows if waiting is None or not len(waiting) else waiting.followed_by(block.rows)
-        bad, end = bad + block.bad, block.end
+        bad.extend(block.bad)
+        end = block.end
         whole = len(rows) - len(rows) % size
         for start in range(0, whole, size):
             batch = rows.part(start, start + size)
-            before = [line for line in bad if line.line < batch.end.line]
-            bad = bad[len(before) :]
+            before = []
+            while bad and bad[0].line < batch.end.line:
+                before.append(bad.popleft())
             yield Batch(batch, before, batch.end)
         waiting = rows.part(whole, len(rows))
     if end is not None:
-        yield Batch(waiting if waiting is not None and len(waiting) else None, bad, end)
+        yield Batch(waiting if waiting is not None and len(waiting) else None, list(bad), end)

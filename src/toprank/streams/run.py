@@ -6,26 +6,23 @@ import copy
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
+from toprank.persistence.atomic import same_file
 from toprank.persistence.model_file import fingerprint
 from toprank.streams.checkpoint import Checkpoint, State
+from toprank.streams.learner import Learner, record_columns
 from toprank.streams.open import open_source
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
-from toprank.streams.rows import BadLine, BadLineError, Batch, Rows, Source, batches
-
-CLASSES = np.array([0, 1])
+from toprank.streams.rows import BadLine, Batch, Source, batches, stop_at
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,8 @@ class StreamResult:
         shorter. ``pandas.DataFrame(result.history)`` is a table.
     n_rows : int
         Rows learned from, those before an interruption included.
+    n_positives : int
+        The positive ones among them.
     n_bad_lines : int
         Lines left out.
     bad_lines : list of BadLine
@@ -65,6 +64,7 @@ class StreamResult:
     model: Any
     history: dict[str, NDArray[Any]]
     n_rows: int
+    n_positives: int
     n_bad_lines: int
     bad_lines: list[BadLine]
     resumed_at: int
@@ -101,7 +101,7 @@ def stream(
     Parameters
     ----------
     path : path
-        The file: CSV (with a line of names), svmlight or Parquet.
+        The file: CSV (with a line of names), svmlight or Parquet; text also compressed, as .gz, .bz2 or .xz.
     model : estimator
         It needs `partial_fit` and `decision_function`; or a `Pipeline` whose last step has them and whose other steps
         are fitted. It is copied, not changed. A fitted model goes on learning.
@@ -144,7 +144,21 @@ def stream(
     Returns
     -------
     StreamResult
-        The trained model, the history of the metrics, and the bad lines.
+        The trained model, the history of the metrics, and the bad lines. The model knows the names of the columns as
+        `feature_names_in_`, and goes on learning only from a file with the same in the same order.
+
+    Raises
+    ------
+    BadLineError
+        At a bad line, unless these are skipped.
+    ValueError
+        If the arguments do not fit together, or the file or the checkpoint to the model. An error of the model itself
+        comes with a note between which lines it happened.
+
+    Warns
+    -----
+    UserWarning
+        If the file has no rows of one of the classes.
 
     Examples
     --------
@@ -162,13 +176,16 @@ def stream(
     (5000, True)
     """
     _check(on_bad_line, batch=batch, window=window, every=every)
-    model = copy.deepcopy(model)
-    if n_features is None:
-        n_features = getattr(model, "n_features_in_", None)
+    if checkpoint is not None and same_file(path, checkpoint):
+        raise ValueError(
+            f"checkpoint={os.fspath(checkpoint)!r} is the file of the rows and would replace it; name another"
+        )
+    learner = Learner(copy.deepcopy(model))
+    n_features = learner.n_features if n_features is None else n_features
     source = open_source(
         os.fspath(path), target, positive, features, format, delimiter, n_features, zero_based, fill_missing
     )
-    learner = _Learner(model)
+    learner.require_columns_of(source)
     metrics = Prequential(int(window), _share(max_fpr))
     settings = {
         **{"target": target, "positive": positive, "features": source.feature_names, "n_features": source.n_features},
@@ -176,14 +193,16 @@ def stream(
         **{"batch": int(batch), "window": int(window), "max_fpr": float(max_fpr)},
     }
     trusted = tuple(trusted)
-    saved = Checkpoint.at(checkpoint, settings, fingerprint(model, trusted) if checkpoint else "", trusted)
-    state = State(model, source.start())
+    saved = Checkpoint.at(checkpoint, settings, fingerprint(learner.model, trusted) if checkpoint else "", trusted)
+    state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
         state, measured = saved.read(source)
         metrics.restore(measured)
-        learner = _Learner(state.model)
+        learner = Learner(state.model)
     run = _Run(source, learner, metrics, saved, state, on_bad_line == "skip")
-    return run.to_the_end(int(batch), int(every), verbose)
+    result = run.to_the_end(int(batch), int(every), verbose)
+    _warn_of_one_class(source.path, state, positive)
+    return result
 
 
 @dataclass
@@ -191,7 +210,7 @@ class _Run:
     """One call of `stream`."""
 
     source: Source
-    learner: _Learner
+    learner: Learner
     metrics: Prequential
     checkpoint: Checkpoint | None
     state: State
@@ -216,21 +235,29 @@ class _Run:
             finally:
                 if self.whole:
                     self._save()
+        if interrupted:  # while the last state was saved
+            raise KeyboardInterrupt
         state = self.state
+        record_columns(state.model, self.source.feature_names)
         history = self.metrics.history(state.n_rows)
-        return StreamResult(state.model, history, state.n_rows, state.n_bad, state.bad, resumed_at)
+        counts = state.n_rows, state.n_positives, state.n_bad
+        return StreamResult(state.model, history, *counts, state.bad, resumed_at)
 
     def _take(self, part: Batch) -> None:
         """Score a batch, learn from it, and move on; or stop before it."""
         if part.bad and not self.skips:
-            remedy = "correct it, or leave such lines out by on_bad_line='skip'"
-            raise BadLineError.of(self.source.path, self.source.unit, part.bad[0], remedy)
+            raise stop_at(part.bad[0], self.source)
         self.whole = False
         if part.rows is not None:
-            scores = self.learner.score_and_learn(part.rows)
+            try:
+                scores = self.learner.score_and_learn(part.rows)
+            except Exception as error:
+                first, last = part.rows.lines[[0, -1]]
+                error.add_note(f"this happened in {self.source.unit}s {first} to {last} of {self.source.path!r}")
+                raise
             if scores is not None:
                 self.metrics.add(part.rows.y, scores, self.state.n_rows)
-            self.state.n_rows += len(part.rows)
+            self.state.count_rows(part.rows)
         self.state.count_bad(part.bad)
         self.state.place = part.end
         self.whole = True
@@ -240,53 +267,12 @@ class _Run:
             self.checkpoint.write(self.state, self.metrics.state(), self.source)
 
 
-class _Learner:
-    """The last step of a model and the fitted steps before it."""
-
-    def __init__(self, model: Any) -> None:
-        last = model[-1] if isinstance(model, Pipeline) else model
-        for method in ("partial_fit", "decision_function"):
-            if not hasattr(last, method):
-                raise TypeError(
-                    f"{type(last).__name__} has no {method}, so it cannot learn from a stream; use a model of "
-                    "toprank.online such as CBR"
-                )
-        self.last = last
-        self.before = model[:-1] if isinstance(model, Pipeline) and len(model) > 1 else None
-        for step in self.before or ():
-            if step != "passthrough":
-                _require_fitted(step)
-
-    def score_and_learn(self, rows: Rows) -> NDArray[Any] | None:
-        """Scores before learning, None if nothing was learned before."""
-        X = rows.X if self.before is None else self.before.transform(rows.X)
-        scores = self.last.decision_function(X) if _is_fitted(self.last) else None
-        self.last.partial_fit(X, rows.y, classes=CLASSES)
-        return scores
-
-
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _require_fitted(step: Any) -> None:
-    if not _is_fitted(step):
-        raise NotFittedError(
-            f"{type(step).__name__} is not fitted, and a stream fits only the last step of a pipeline; fit the steps "
-            "before it on a sample of the rows"
-        )
-
-
 @contextmanager
 def _interrupts() -> Iterator[list[int]]:
     """A list that gets an entry at Ctrl-C, so that no batch is left half learned; a second Ctrl-C stops at once."""
     received: list[int] = []
     usual = signal.getsignal(signal.SIGINT)
-    if usual is None or threading.current_thread() is not threading.main_thread():
+    if usual in (None, signal.SIG_IGN) or threading.current_thread() is not threading.main_thread():
         yield received
         return
 
@@ -299,6 +285,19 @@ def _interrupts() -> Iterator[list[int]]:
         yield received
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+def _warn_of_one_class(path: str, state: State, positive: Any) -> None:
+    """Say so if the whole file has rows of one class only, or none: perhaps the positive label is not the right one."""
+    if 0 < state.n_positives < state.n_rows:
+        return
+    which = "positive" if state.n_positives == 0 else "negative"
+    label = "1" if positive is None else repr(positive)
+    text = (
+        f"none of the {state.n_rows:,} rows of {path!r} is {which}, with {label} as the positive label; a model learns "
+        "to rank from both classes, so check the labels and positive="
+    )
+    warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=3)
 
 
 def _check(on_bad_line: Any, **counts: Any) -> None:

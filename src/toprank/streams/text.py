@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import os
@@ -15,12 +16,15 @@ from scipy.sparse import csr_array
 
 from toprank.streams import _lines
 from toprank.streams._lines import IGNORED, TARGET, Found, Labels
+from toprank.streams._numbers import MISSING_WORDS
 from toprank.streams.rows import BadLine, BadLineError, Block, Place, Rows
+from toprank.text_files import content_size, is_compressed, open_content
 
 _BLOCK = 4 << 20
 _LONGEST_LINE = 256 << 20
 _SAMPLE = 1 << 16
-# So many lines without a single row are not a few bad lines but another format.
+_MARK = codecs.BOM_UTF8
+# So many lines at the start of a file without a single row are not a few bad lines but another format.
 _MANY_LINES = 1000
 
 
@@ -34,7 +38,7 @@ class TextFile:
     def __init__(self, path: str, labels: Labels) -> None:
         self.path = path
         self.labels = labels
-        self.size = os.path.getsize(path)
+        self.size = content_size(path)
 
     def start(self) -> Place:
         """Where the first row starts."""
@@ -50,24 +54,31 @@ class TextFile:
 
     def blocks(self, start: Place) -> Iterator[Block]:
         """All rows from a place on."""
-        for content, position in self._contents(start.position):
+        first = start == self.start()
+        for content, (position, line) in self._contents(start):
             text = np.frombuffer(content, np.uint8)
             matrix, found, (n_rows, n_bad, _, n_lines) = self._parse(text, content.count(b"\n") + 1)
-            shown = n_bad if n_rows or n_bad < _MANY_LINES else 1
-            rows = Rows(matrix, found.y[:n_rows], found.ends[:n_rows] + position, found.lines[:n_rows] + start.line)
+            shown = 1 if first and n_rows == 0 and n_bad >= _MANY_LINES else n_bad
+            rows = Rows(matrix, found.y[:n_rows], found.ends[:n_rows] + position, found.lines[:n_rows] + line)
             bad = [
-                BadLine(start.line + int(line), self._reason(int(what), int(place), _excerpt(content[a:b])))
-                for line, what, place, a, b in found.bad[:shown]
+                BadLine(
+                    line + int(number),
+                    self._reason(int(what), int(place), excerpt(content[a:b].decode("utf-8", errors="replace"))),
+                )
+                for number, what, place, a, b in found.bad[:shown]
             ]
             if shown < n_bad:
                 raise BadLineError.of(self.path, self.unit, bad[0], f"and so are the {n_bad - 1} lines after it")
-            start = Place(position + len(content), start.line + n_lines)
-            yield Block(rows, bad, start)
+            yield Block(rows, bad, Place(position + len(content), line + n_lines))
+            first = False
 
-    def _contents(self, position: int) -> Iterator[tuple[bytes, int]]:
+    def _contents(self, start: Place) -> Iterator[tuple[bytes, Place]]:
         """Whole lines, some megabytes at a time, and where they start."""
-        with open(self.path, "rb") as stream:
-            stream.seek(position)
+        position, line = start
+        with open_content(self.path) as stream:
+            stream.seek(position - 1 if line else position)
+            if line and stream.read(1) != b"\n":
+                line -= 1  # it had no end when it was read: the end that follows is not that of another line
             rest = b""
             while True:
                 new = stream.read(_BLOCK)
@@ -82,13 +93,18 @@ class TextFile:
                     continue
                 content, rest = rest + new[:cut], new[cut:]
                 if content:
-                    yield content, position
-                    position += len(content)
+                    yield content, Place(position, line)
+                    position, line = position + len(content), line + content.count(b"\n")
                 if not new:
                     return
 
     def identity(self, position: int) -> dict[str, Any]:
-        """Sums over the first and the last bytes of the part that is read; what follows may have grown."""
+        """Sums over the first and the last bytes of the part that is read; what follows may have grown.
+
+        Of a compressed file all counts: to go to the place of a part means to unpack what is before it.
+        """
+        if is_compressed(self.path):
+            position = os.path.getsize(self.path)
         with open(self.path, "rb") as stream:
             first = stream.read(min(position, _SAMPLE))
             stream.seek(max(position - _SAMPLE, 0))
@@ -116,9 +132,15 @@ class SvmlightFile(TextFile):
 
     def __init__(self, path: str, labels: Labels, n_features: int | None, zero_based: bool) -> None:
         super().__init__(path, labels)
+        with open_content(path) as stream:
+            self._mark_size = len(_MARK) if stream.read(len(_MARK)) == _MARK else 0
         self.base = 0 if zero_based else 1
         self.n_features = np.iinfo(np.int32).max
         self.n_features = self._largest_index() if n_features is None else int(n_features)
+
+    def start(self) -> Place:
+        """After the byte order mark, if there is one."""
+        return Place(self._mark_size, 0)
 
     def _largest_index(self) -> int:
         largest = [block.rows.X.indices.max(initial=-1) for block in self.blocks(self.start())]
@@ -143,11 +165,13 @@ class SvmlightFile(TextFile):
         if what == _lines.INDEX and place == 0:
             return f"{text!r} has the index 0; pass zero_based=True if indices start at 0"
         return {
-            _lines.LABEL: _label_reason(text, self.labels),
+            _lines.LABEL: label_reason(text, self.labels),
             _lines.PAIR: f"{text!r} is not of the form index:value",
-            _lines.INDEX: f"{text!r} has the index {place}, and there are {self.n_features} features; pass n_features=",
+            _lines.INDEX: f"{text!r} has the index {place}, and there are {self.n_features} features; "
+            "correct it, or start a new model for more",
             _lines.ORDER: f"{text!r} does not have a larger index than the one before",
-        }.get(what) or _number_reason(what, f"feature {place}", text)
+            _lines.IS_MISSING: f"feature {place} has no value; correct it, or leave the pair out",
+        }.get(what) or _number_reason(what, f"feature {place}", text, "correct it")
 
 
 class CSVFile(TextFile):
@@ -179,12 +203,17 @@ class CSVFile(TextFile):
         fill_missing: float | None,
     ) -> None:
         super().__init__(path, labels)
-        with open(path, "rb") as stream:
+        with open_content(path) as stream:
             header = stream.readline(_LONGEST_LINE)
         self._header_size = len(header)
         line = header.decode("utf-8-sig", errors="replace").rstrip("\r\n")
         self.delimiter = max(",;\t|", key=line.count) if delimiter is None else delimiter
-        self.columns = [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
+        try:
+            self.columns = [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
+        except csv.Error as error:
+            raise ValueError(
+                f"the first line of {path!r} is no line of names ({error}); lines must end with \\n or \\r\\n"
+            ) from None
         self.feature_names = choose_columns(path, self.columns, target, features)
         self.n_features = len(self.feature_names)
         slot_of = {name: slot for slot, name in enumerate(self.feature_names)} | {target: TARGET}
@@ -210,8 +239,10 @@ class CSVFile(TextFile):
         if what == _lines.QUOTE:
             return f"a quoted field, column {name!r}, is not closed in its line"
         if what == _lines.LABEL:
-            return _label_reason(text, self.labels)
-        return _number_reason(what, f"column {name!r}", text)
+            return label_reason(text, self.labels)
+        return _number_reason(
+            what, f"column {name!r}", text, "leave a column of text out by features=, or encode it before"
+        )
 
 
 def choose_columns(path: str, columns: list[str], target: str, features: list[str] | None) -> list[str]:
@@ -232,22 +263,23 @@ def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
-def _excerpt(content: bytes) -> str:
-    text = content.decode("utf-8", errors="replace")
+def excerpt(text: str) -> str:
+    """A text for a message, not too long."""
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _label_reason(text: str, labels: Labels) -> str:
-    if not text:
+def label_reason(text: str, labels: Labels) -> str:
+    """What is wrong with a label, in words."""
+    if text.lower() in MISSING_WORDS:
         return "the label is missing"
     if labels.mode == _lines.ZERO_ONE:
         return f"the label {text!r} is none of 1, 0 and -1; name the positive label by positive="
     return f"the label {text!r} is not a number; pass positive= as text if labels are text"
 
 
-def _number_reason(what: int, where: str, text: str) -> str:
+def _number_reason(what: int, where: str, text: str, remedy: str) -> str:
     if what == _lines.IS_MISSING:
         return f"{where} has no value; pass fill_missing= for a number to stand for it"
     if what == _lines.IS_INFINITE:
         return f"{where} has {text!r}, which is not finite"
-    return f"{where} has {text!r}, which is not a number; leave a column of text out by features=, or encode it before"
+    return f"{where} has {text!r}, which is not a number; {remedy}"

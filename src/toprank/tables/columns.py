@@ -13,6 +13,7 @@ Left out are dates, columns without any value or with one value only, and text o
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,8 +28,8 @@ MISSING = "(missing)"
 """The category of missing values."""
 MOST_CATEGORIES = 100
 _FEW_VALUES = 20
-# The variance of larger numbers is not finite.
-_LARGEST = 1e150
+# The variance of larger numbers is not finite, that of smaller ones is zero.
+_LARGEST, _SMALLEST = 1e150, 1e-150
 _TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 
 
@@ -51,7 +52,9 @@ class Columns:
     notes: list[str] = field(default_factory=list)
 
 
-def choose_columns(frame: Any, kinds: Mapping[str, str], categorical: Collection[str] = ()) -> Columns:
+def choose_columns(
+    frame: Any, kinds: Mapping[str, str], categorical: Collection[str] = (), left_out: Mapping[str, str] | None = None
+) -> Columns:
     """Decide on every column of a frame.
 
     Parameters
@@ -62,13 +65,15 @@ def choose_columns(frame: Any, kinds: Mapping[str, str], categorical: Collection
         The kind of each column in the file, in the order of the file; some may not be in the frame.
     categorical : collection of str
         Columns to take as categories whatever they look like.
+    left_out : dict, optional
+        Further columns that are not used, and why.
 
     Returns
     -------
     Columns
         What is used and what is not.
     """
-    columns = Columns()
+    columns = Columns(left_out=dict(left_out or {}))
     for name, kind in kinds.items():
         if kind in (NUMBER, TEXT):
             role, reason = _role(frame[name], kind, name in categorical)
@@ -119,6 +124,11 @@ def _check_size(series: Any, known: Any) -> None:
             f"{'not finite' if np.isinf(value) else 'too large'}; correct it, leave the field empty, or leave the "
             f"column out by --ignore {series.name}"
         )
+    if 0 < largest < _SMALLEST:
+        raise TableError(
+            f"column {series.name!r} has no value larger than {largest:g}, which is too small to be scaled; write it "
+            f"in another unit, or leave it out by --ignore {series.name}"
+        )
 
 
 def looks_like_number_of_row(series: Any) -> bool:
@@ -133,7 +143,7 @@ def prepared(frame: Any, used: Mapping[str, str]) -> Any:
 
     Parameters
     ----------
-    frame : polars.DataFrame, or another dataframe or dict that polars can read
+    frame : polars.DataFrame, pandas.DataFrame, or another dataframe or dict that polars can read
         A table with at least the used columns.
     used : dict
         Names and kinds.
@@ -146,7 +156,7 @@ def prepared(frame: Any, used: Mapping[str, str]) -> Any:
     from toprank.tables.source import as_number, as_text
 
     pl = polars()
-    frame = frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
+    frame = _as_polars(frame, used)
     absent = [name for name in used if name not in frame.columns]
     if absent:
         raise TableError(f"the table has no column {absent[0]!r}, which the model needs")
@@ -163,6 +173,27 @@ def prepared(frame: Any, used: Mapping[str, str]) -> Any:
             )
         done.append(series)
     return pl.DataFrame(dict(zip(used, done, strict=True)))
+
+
+def _as_polars(frame: Any, used: Mapping[str, str]) -> Any:
+    """A frame of polars; of a pandas frame the used columns only."""
+    pl, pandas = polars(), sys.modules.get("pandas")
+    if pandas is None or not isinstance(frame, pandas.DataFrame):
+        return frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
+    names = list(frame.columns)
+    repeated = [name for name in used if names.count(name) > 1]
+    if repeated:
+        raise TableError(f"the table has {names.count(repeated[0])} columns {repeated[0]!r}; keep one of them")
+    return pl.DataFrame({name: _from_pandas(name, frame[name]) for name in used if name in names})
+
+
+def _from_pandas(name: str, series: Any) -> Any:
+    """A column of pandas; polars would need pyarrow for all but numbers."""
+    pl, kind = polars(), series.dtype.kind
+    if isinstance(series.dtype, np.dtype) and kind in "biuf":
+        return pl.Series(name, series.to_numpy(np.float64) if kind == "f" else series.to_numpy())
+    values = [None if missing else value for value, missing in zip(series.tolist(), series.isna(), strict=True)]
+    return pl.Series(name, values, strict=False)
 
 
 def _truth(series: Any) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from toprank.tables.errors import NotANumberError, TableError, excerpt
 from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars
+from toprank.text_files import content_size, open_content
 
 BLOCK = 8 << 20
 _LONGEST_ROW = 256 << 20
@@ -35,14 +35,14 @@ class CSVTable:
 
     def __init__(self, path: str, delimiter: str | None = None, block: int = BLOCK) -> None:
         self.path = path
-        self.size = os.path.getsize(path)
+        self.size = content_size(path)
         self._block = block
         if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
             raise TableError(f"the delimiter must be one character such as , or ;, got {delimiter!r}")
-        with open(path, "rb") as stream:
+        with open_content(path) as stream:
             header = stream.readline(_LONGEST_ROW)
         if not header.strip():
-            raise TableError(f"{path!r} {'is empty' if self.size == 0 else 'starts with an empty line'}; the first "
+            raise TableError(f"{path!r} {'is empty' if not header else 'starts with an empty line'}; the first "
                              "line of a CSV file holds the names of its columns")  # fmt: skip
         self._start = len(header)
         try:
@@ -87,7 +87,7 @@ class CSVTable:
     def _blocks(self, size: int) -> Iterator[tuple[bytes, int]]:
         """Whole rows after a line of short names, and where they start in the file."""
         start, rest = self._start, b""
-        with open(self.path, "rb") as stream:
+        with open_content(self.path) as stream:
             stream.seek(start)
             while new := stream.read(size):
                 cut = new.rfind(b"\n") + 1
@@ -113,7 +113,7 @@ class CSVTable:
     def _line_at(self, position: int) -> int:
         """Number of the line that starts at a position of the file."""
         line = 1
-        with open(self.path, "rb") as stream:
+        with open_content(self.path) as stream:
             while position > 0 and (part := stream.read(min(position, BLOCK))):
                 line += part.count(b"\n")
                 position -= len(part)

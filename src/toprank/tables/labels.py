@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from numpy.typing import NDArray
 from toprank.tables.errors import TableError, excerpt
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
+# Longer numbers are written with an exponent.
+_LONGEST = 20
 
 
 def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_], str]:
     """Labels as 1 for positives and 0 for all others, which rows have a label, and the positive label.
 
-    Labels 0 and 1, -1 and 1, or false and true need no `positive`. Numbers are compared as numbers, so 1 and 1.0 are
-    the same.
+    Labels 0 and 1, -1 and 1, or false and true need no `positive`. Numbers are compared as numbers, digit by digit,
+    so 1 and 1.0 are the same.
 
     Parameters
     ----------
@@ -53,11 +56,18 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
 
 
 def _canonical(text: str) -> str:
-    """Numbers in one way of writing; true and false in small letters."""
+    """Numbers in one way of writing, with all of their digits; true and false in small letters."""
     try:
-        return format(float(text), "g") if float(text) == int(float(text)) else repr(float(text))
-    except (ValueError, OverflowError):
+        number = Decimal(text)
+    except InvalidOperation:
         return text.lower() if text.lower() in ("true", "false") else text
+    if not number.is_finite() or "_" in text:  # 1_0 is a name
+        return text
+    if not number:
+        return "0"
+    exact = Context(prec=len(number.as_tuple().digits), Emax=MAX_EMAX, Emin=MIN_EMIN)
+    number = number.normalize(exact)
+    return format(number, "f") if abs(number.adjusted()) < _LONGEST else str(number)
 
 
 def _usual_positive(labels: list[str], name: str) -> str:

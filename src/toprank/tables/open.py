@@ -10,6 +10,7 @@ from toprank.tables.errors import TableError
 from toprank.tables.numpy_file import NumpyTable
 from toprank.tables.parquet_file import ParquetTable
 from toprank.tables.svmlight_file import SvmlightTable
+from toprank.text_files import ending_of, require_uncompressed
 
 _ENDINGS = {
     **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
@@ -26,7 +27,7 @@ def format_of(path: str, format: str | None = None) -> str:
         if format not in FORMATS:
             raise TableError(f"the format must be one of {', '.join(FORMATS)}, got {format!r}")
         return format
-    ending = os.path.splitext(path)[1].lower()
+    ending = ending_of(path)
     if ending not in _ENDINGS:
         raise TableError(
             f"the format of {path!r} does not follow from its name; name it by --format csv, parquet, svmlight or numpy"
@@ -79,4 +80,5 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
         raise TableError(f"a delimiter is for CSV, and {path!r} is read as {kind}; leave it out")
     if kind == "svmlight":
         return SvmlightTable(path, zero_based)
+    require_uncompressed(path, kind)
     return ParquetTable(path) if kind == "parquet" else NumpyTable(path)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from toprank.tables.columns import prepared
 from toprank.tables.errors import TableError
 from toprank.tables.linear import NotFiniteError, linear_scorer
+from toprank.tables.parquet_file import converted
 from toprank.tables.source import VERBATIM, polars, require_columns
 from toprank.tables.training import check_kind, id_in, needed_kinds
 
@@ -73,11 +74,15 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
     id_column = id_column or id_in(source, model)
     if id_column is not None:
         require_columns(source, [id_column], "correct the name")
-    read = kinds if id_column is None or id_column in kinds else {**kinds, id_column: VERBATIM}
+    special = {} if id_column is None else {id_column: VERBATIM}
+    learned = {name: kinds[name] for name in special if name in kinds}
     score = _scorer(model)
-    for batch in _ahead(source.batches(read)):
+    for batch in _ahead(source.batches({**kinds, **special})):
+        frame = batch.frame
+        if learned:  # an identifier that the model uses too
+            frame = frame.with_columns(converted(frame.select(list(learned)), learned, source.path, batch.first_row))
         try:
-            scores = score(batch.frame)
+            scores = score(frame)
         except NotFiniteError as error:
             raise TableError(
                 f"row {batch.first_row + error.row + 1} of {source.path!r} has an infinite or too large value in the "

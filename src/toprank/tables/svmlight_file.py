@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.tables.errors import TableError
+from toprank.text_files import content_size
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SvmlightTable:
     def __init__(self, path: str, zero_based: bool = False) -> None:
         self.path = path
         self.zero_based = zero_based
-        self.size = os.path.getsize(path)
+        self.size = content_size(path)
 
     def batches(self, n_features: int | None = None, positive: float | None = None) -> Iterator[SparseBatch]:
         """Rows, some megabytes at a time.

@@ -97,9 +97,9 @@ def read_to_learn(
     kinds = source.kinds({*categorical, *special})
     kinds = {name: kind for name, kind in kinds.items() if name not in special and name not in ignore}
     frame = read_frame(source, kinds, special, advance)
-    columns = choose_columns(frame.drop(list(special)), kinds, categorical)
     repeated = sorted({name for name in source.names if source.names.count(name) > 1})
-    columns.left_out |= dict.fromkeys(repeated, "several columns have this name")
+    left_out = dict.fromkeys(repeated, "several columns have this name")
+    columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
     return _labelled(frame, target, positive, id_column, columns, [*columns.notes])
 
 
@@ -140,6 +140,8 @@ def read_to_test(
     if target is None:
         raise TableError("the column of labels has no name yet; name it, for instance --target fraud")
     require_columns(source, [target, *([id_column] if id_column else [])], "correct the name")
+    if target in model.columns:
+        raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
     if all_columns:
         others = [name for name in source.names if name not in kinds and source.names.count(name) == 1]

@@ -1,0 +1,77 @@
+"""Text files, compressed or not, as the bytes of their content."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+_OPENERS: dict[str, Callable[[str, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def is_compressed(path: str) -> bool:
+    """Whether the name of a file says that it is compressed: .gz, .bz2 or .xz."""
+    return os.path.splitext(path)[1].lower() in _OPENERS
+
+
+def ending_of(path: str) -> str:
+    """The ending of a name in small letters, without that of a compression: ".csv" for "rows.CSV.gz"."""
+    return os.path.splitext(os.path.splitext(path)[0] if is_compressed(path) else path)[1].lower()
+
+
+def content_size(path: str) -> int | None:
+    """Number of bytes of the content, if that is known without reading it."""
+    return None if is_compressed(path) else os.path.getsize(path)
+
+
+def require_uncompressed(path: str, format: str) -> None:
+    """Refuse a compressed file of a format that is no text."""
+    if is_compressed(path):
+        raise ValueError(f"{path!r} is compressed, which only CSV and svmlight files may be; unpack this {format} file")
+
+
+@contextmanager
+def open_content(path: str) -> Iterator[IO[bytes]]:
+    """The content of a file, to read; positions in it are those of the content.
+
+    Parameters
+    ----------
+    path : str
+        A file; one that ends in .gz, .bz2 or .xz is unpacked on the way.
+
+    Raises
+    ------
+    ValueError
+        If a compressed file is cut off or damaged, when that is met.
+
+    Examples
+    --------
+    >>> import gzip, os, tempfile
+    >>> from toprank.text_files import open_content
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "rows.csv.gz")
+    ...     with gzip.open(path, "wb") as stream:
+    ...         _ = stream.write(b"x,y")
+    ...     with open_content(path) as stream:
+    ...         stream.read()
+    b'x,y'
+    """
+    if not is_compressed(path):
+        with open(path, "rb") as stream:
+            yield stream
+        return
+    try:
+        with _OPENERS[os.path.splitext(path)[1].lower()](path, "rb") as stream:
+            yield stream
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if getattr(error, "errno", None) is not None:  # of the operating system
+            raise
+        raise ValueError(
+            f"{path!r} cannot be unpacked ({error}): it is cut off, damaged, or not compressed as its name says; get "
+            "it again, or rename it"
+        ) from error
