@@ -125,7 +125,7 @@ class TauFPL(TopMeanClassifier):
 
     `TopPushK` with k = n·τ: use it for a budget of false alarms, a false positive rate of at most τ. The threshold is
     an upper bound of the true quantile, so on training rows less than the budget is used; set the final threshold on
-    held-out rows. With n·τ < 1 it is `TopPush`.
+    held-out rows. With n·τ ≤ 1 it is `TopPush`.
 
     Parameters
     ----------
