@@ -321,8 +321,8 @@ def test_a_failed_or_interrupted_fit_leaves_the_model_as_it_was(rng, monkeypatch
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (TopPush(max_iter="many"), "max_iter must be a whole number of at least 1, or None, got 'many'"),
-        (TopPush(max_iter=1.5), "max_iter must be a whole number of at least 1, or None, got 1.5"),
+        (TopPush(max_iter="many"), "max_iter must be a whole number of at least 1, got 'many'"),
+        (TopPush(max_iter=1.5), "max_iter must be a whole number of at least 1, got 1.5"),
         (TopPush(surrogate=["hinge"]), r"surrogate must be one of .*, got \['hinge'\]"),
         (TopPush(alpha=1e-300), "alpha must be between 1e-40 and 1e[+]40, got 1e-300"),
         (PatMat(tau=1e-300), "tau must be at least 1e-12, got 1e-300"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.datasets._checks import require_count, require_number, require_share
+from toprank.checks import require_count, require_number, require_share
 from toprank.datasets._labels import discretize
 
 if TYPE_CHECKING:

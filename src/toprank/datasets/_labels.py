@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.datasets._checks import require_count
+from toprank.checks import require_count
 
 Positive = str | float | Collection[Any] | Callable[[NDArray[Any]], Any]
 

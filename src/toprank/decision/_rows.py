@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_method_params
 
 from toprank.metrics._ranking import label_column, require_present
-
-
-def is_count(value: Any, least: int) -> bool:
-    """Whether a value is an integer, and no truth value, of at least `least`."""
-    truth: bool = isinstance(value, bool | np.bool_)
-    return not truth and isinstance(value, Integral) and int(value) >= least
 
 
 def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

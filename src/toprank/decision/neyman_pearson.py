@@ -14,20 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.checks import is_count, require_share
 from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import (
-    check_rows,
-    classes_of,
-    is_count,
-    row_arguments,
-    rows_with_weight,
-    splits_of,
-    take_names,
-)
+from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, splits_of, take_names
 from toprank.decision._scores import check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._base import require_share
 
 Rows = NDArray[np.intp]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaincinv
 
-from toprank.estimators._base import require_share
+from toprank.checks import require_share
 from toprank.metrics._ranking import score_column
 
 # A score that is computed once more may differ in its last bits, for instance in a batch of another size. A threshold

@@ -12,7 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from toprank.decision._rows import check_rows, classes_of, is_count, row_arguments, rows_with_weight, take_names
+from toprank.checks import is_count
+from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import check_response_method, scores_of
 from toprank.metrics._ranking import ROUNDING, _group_codes, check_share, label_column
 

@@ -7,7 +7,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.checks import require_count, require_moderate, require_positive, require_share
 from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._documentation import document
 from toprank.exceptions import DegenerateSolutionWarning
@@ -167,9 +167,8 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         require_moderate("alpha", self.alpha, "use a value such as 0.1")
         require_positive("tol", self.tol, "use a value such as 1e-4")
         get_surrogate(self.surrogate)
-        limit: Any = self.max_iter
-        if limit is not None and not (isinstance(limit, Integral) and int(limit) >= 1):
-            raise ValueError(f"max_iter must be a whole number of at least 1, or None, got {limit!r}")
+        if self.max_iter is not None:
+            require_count("max_iter", self.max_iter)
         if self.solver not in self._solvers():
             raise ValueError(
                 f"solver must be one of {', '.join(map(repr, self._solvers()))} for {type(self).__name__}, "
@@ -312,29 +311,6 @@ def keep(arguments: dict[str, Any]) -> None:
     for name, value in arguments.items():
         if name != "self":
             setattr(estimator, name, value)
-
-
-def require_share(name: str, value: Any) -> None:
-    """Check that a parameter is a share."""
-    if not _is_between(value, 0, 1):
-        raise ValueError(f"{name} must be strictly between 0 and 1, got {value!r}; use a share such as 0.05")
-
-
-def require_positive(name: str, value: Any, remedy: str) -> None:
-    """Check that a parameter is positive and finite."""
-    if not _is_between(value, 0, np.inf):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}; {remedy}")
-
-
-def require_moderate(name: str, value: Any, remedy: str) -> None:
-    """Check that a parameter is positive and neither so large nor so small that products with it lose all digits."""
-    require_positive(name, value, remedy)
-    if not 1e-40 <= float(value) <= 1e40:
-        raise ValueError(f"{name} must be between 1e-40 and 1e+40, got {value!r}; {remedy}")
-
-
-def _is_between(value: Any, low: float, high: float) -> bool:
-    return isinstance(value, Real) and low < float(value) < high
 
 
 def check_magnitude(X: Any) -> None:

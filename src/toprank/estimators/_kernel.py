@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import comb
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from toprank.estimators._base import TopClassifier, keep, require_positive, require_share, without_offset
+from toprank.checks import require_count, require_positive, require_share
+from toprank.estimators._base import TopClassifier, keep, without_offset
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
@@ -73,9 +73,7 @@ class KernelClassifier(TopClassifier):
                 f"approximation must be None, 'nystroem' or 'fourier', got {self.approximation!r}; None is exact"
             )
         if self.approximation is not None:
-            number: Any = self.n_components
-            if not (isinstance(number, Integral) and int(number) >= 1):
-                raise ValueError(f"n_components must be an integer of at least 1, got {self.n_components!r}; use 500")
+            require_count("n_components", self.n_components)
             if self.kernel == "precomputed":
                 raise ValueError(
                     "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another "

@@ -15,8 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.checks import require_count, require_positive, require_share
 from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._base import require_positive, require_share, unchanged_on_failure
+from toprank.estimators._base import unchanged_on_failure
 from toprank.online._documentation import document
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
@@ -223,12 +224,6 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def require_count(name: str, value: Any) -> None:
-    """Check that a parameter is a whole number of at least one."""
-    if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-
-
 def require_steps(ranker: Any, remedy: str) -> None:
     """Check `learning_rate` and `alpha`."""
     require_positive("learning_rate", ranker.learning_rate, remedy)
@@ -242,12 +237,6 @@ def require_factor(name: str, value: Any) -> None:
     """Check that a factor of steps is not so large that what it multiplies overflows."""
     if float(value) > _LARGEST_VALUE:
         raise ValueError(f"{name} must be at most {_LARGEST_VALUE:.0e}, got {float(value):.3g}; use a smaller one")
-
-
-def require_choice(name: str, value: Any, choices: Any) -> None:
-    """Check that a parameter is one of some words."""
-    if not (isinstance(value, str) and value in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def require_room(what: str, n_numbers: int, remedy: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from toprank.online._base import OnlineRanker, require_choice, require_count, seed_of
+from toprank.checks import require_choice, require_count
+from toprank.online._base import OnlineRanker, seed_of
 from toprank.online._pair_loop import Options, Ranker, learn_pairs
 from toprank.online._rows import Rows, Scores
 from toprank.online.buffers import POLICIES, Buffers, empty_buffers, with_capacity

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from toprank.estimators._base import keep, require_positive
+from toprank.checks import require_positive
+from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores
 from toprank.online._statistics import learn_statistics

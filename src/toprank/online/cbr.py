@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.estimators._base import keep, require_positive
-from toprank.online._base import require_choice, require_room
+from toprank.checks import require_choice, require_positive
+from toprank.estimators._base import keep
+from toprank.online._base import require_room
 from toprank.online._confidence import LANES
 from toprank.online._pair_loop import DIAGONAL, FULL, Options
 from toprank.online._pairs import PairRanker

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from toprank.estimators._base import keep, require_positive
-from toprank.online._base import require_choice, require_factor
+from toprank.checks import require_choice, require_positive
+from toprank.estimators._base import keep
+from toprank.online._base import require_factor
 from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
 from toprank.online._pairs import PairRanker
 from toprank.online.buffers import POLICIES

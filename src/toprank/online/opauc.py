@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.checks import require_count
 from toprank.estimators._base import keep
-from toprank.online._base import OnlineRanker, require_count, require_room, require_steps, seed_of
+from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of
 from toprank.online._low_rank import LowRank, learn_low_rank
 from toprank.online._rows import Rows, Scores
 from toprank.online._statistics import Statistics, learn_statistics

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from toprank.estimators._base import check_magnitude, require_positive, without_offset
+from toprank.checks import require_count, require_positive
+from toprank.estimators._base import check_magnitude, without_offset
 from toprank.kernels.features import both_dense_or_sparse, in_blocks, inverse_root
 from toprank.kernels.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
@@ -277,13 +277,9 @@ class WMWRanker(BaseEstimator):
                 f"summation='erfc' has no second derivatives for solver={self.solver!r}; use solver='ncg' or "
                 "summation='exact'"
             )
-        for name in ("max_iter", "n_components"):
-            value = getattr(self, name)
-            is_count = not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1
-            if not (is_count or (value is None and name == "max_iter")):
-                raise ValueError(
-                    f"{name} must be a whole number of at least 1, got {value!r}; use a value such as 1000"
-                )
+        require_count("n_components", self.n_components)
+        if self.max_iter is not None:
+            require_count("max_iter", self.max_iter)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any] | None]:
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

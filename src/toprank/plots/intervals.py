@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 
-from toprank.estimators._base import require_share
+from toprank.checks import require_share
 from toprank.metrics._ranking import Floats
 
 

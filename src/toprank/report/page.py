@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from toprank.estimators._base import require_share
+from toprank.checks import require_share
 from toprank.persistence.atomic import write_atomically
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from toprank.checks import require_count
 from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
 from toprank.streams.parquet import ParquetFile
 from toprank.streams.rows import Source
@@ -48,8 +49,8 @@ def open_source(
                 raise ValueError(
                     f"{name}={value!r} is for CSV and Parquet, and {path!r} is read as svmlight; leave it out"
                 )
-        if not (n_features is None or _is_count(n_features)):
-            raise ValueError(f"n_features must be a whole number of at least 1, got {n_features!r}")
+        if n_features is not None:
+            require_count("n_features", n_features)
         return SvmlightFile(path, labels, n_features, bool(zero_based))
     if target is None:
         raise ValueError(f"target is needed for {kind}: the name of the column of labels, such as target='y'")
@@ -66,10 +67,6 @@ def open_source(
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and int(value) >= 1
 
 
 def _format_of(path: str, format: str | None) -> str:

@@ -10,11 +10,12 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 from numpy.typing import NDArray
 
+from toprank.checks import require_count
 from toprank.persistence.atomic import same_file
 from toprank.persistence.model_file import fingerprint
 from toprank.streams.checkpoint import Checkpoint, State
@@ -304,8 +305,7 @@ def _check(on_bad_line: Any, **counts: Any) -> None:
     if on_bad_line not in ("stop", "skip"):
         raise ValueError(f"on_bad_line must be 'stop' or 'skip', got {on_bad_line!r}")
     for name, value in counts.items():
-        if isinstance(value, bool) or not (isinstance(value, Integral) and int(value) >= 1):
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        require_count(name, value)
 
 
 def _share(max_fpr: Any) -> float:
