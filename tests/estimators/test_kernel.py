@@ -403,7 +403,7 @@ def test_a_limit_of_iterations_is_announced():
         (TopPush(kernel="poly", degree=1.5), "degree=1.5 .* use a whole number such as 3"),
         (TopPush(kernel="poly", coef0="0"), "coef0 must be a finite number, got '0'"),
         (TopPush(kernel="rbf", approximation="foo"), "approximation must be None, 'nystroem' or 'fourier', got 'foo'"),
-        (TopPush(kernel="rbf", approximation="nystroem", n_components=0), "n_components must be .* got 0; use 500"),
+        (TopPush(kernel="rbf", approximation="nystroem", n_components=0), "n_components must be .* got 0"),
         (TopPush(kernel="rbf", approximation="fourier", n_components=0.5), "n_components must be .* got 0.5"),
         (TopPush(kernel="rbf", approximation="fourier", n_components="5"), "n_components must be .* got '5'"),
         (TopPush(kernel="precomputed", approximation="nystroem"), "kernel='precomputed' has none; use approx.*=None"),
