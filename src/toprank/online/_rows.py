@@ -66,7 +66,8 @@ def scores_of(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """X·w by the sums of the loops, so that a row has the score, to the last bit, that it had when it was learned."""
     if issparse(X):
         X = csr_array(X, dtype=np.float64)
-        return np.asarray(_sparse_scores(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, weights))
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        return np.asarray(_sparse_scores(indptr, indices, X.data, weights))
     return np.asarray(_dense_scores(np.ascontiguousarray(X), weights))
 
 
