@@ -139,6 +139,17 @@ def test_bounds_hold_where_all_positives_are_far_beyond_the_threshold(name, alph
         assert solution.primal == pytest.approx(exact, rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+def test_one_positive_has_all_the_weight(name, rng):
+    """Its dual variable may be anywhere up to the end of its domain."""
+    X = rng.standard_normal((100, 4))
+    positive = np.arange(100) == 0
+    surrogate = SURROGATES[name]
+    formulation = Formulation(surrogate, SurrogateQuantile(0.05, 0.5, surrogate), "all")
+    solution = solve_smooth_newton(Problem(X, positive, np.ones(100), formulation, 0.1), tol=1e-6)
+    assert solution.converged
+
+
 def test_the_last_step_counts(rng):
     problem = make_problem(rng, "quadratic")
     primal = [solve_smooth_newton(problem, max_iter=n, tol=1e-12).primal for n in (1, 2, 3)]

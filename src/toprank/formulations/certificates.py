@@ -35,6 +35,8 @@ def dual_value(
     total = float(y.sum())
     if total <= 0:  # no positive is active
         return 0.0, 0.0
+    if not np.isfinite(total + squared_norm):
+        return -np.inf, 0.0
     largest = surrogate.max_slope / max(float(slopes.max()), np.finfo(float).tiny)
     if isinstance(surrogate, PiecewiseQuadratic):
         rise = total * (surrogate.shift - threshold_conjugate)
@@ -48,9 +50,10 @@ def dual_value(
         return float(-scale * squared_norm / alpha - conjugate_slope - total * threshold_conjugate)
 
     # the best multiple may be of any size, as small as alpha
-    low, high = np.log(_SMALLEST_MULTIPLE), min(0.0, np.log(largest * (1 - 1e-12)))
-    while derivative(high) > 0 and high + 1 < min(np.log(largest), _LARGEST_LOGARITHM):
-        high += 1
+    low, most = np.log(_SMALLEST_MULTIPLE), min(np.log(largest * (1 - 1e-12)), _LARGEST_LOGARITHM)
+    high = min(0.0, most)
+    while derivative(high) > 0 and high < most:
+        high = min(high + 1, most)
     best = low if derivative(low) <= 0 else high if derivative(high) >= 0 else brentq(derivative, low, high, xtol=1e-10)
     scale = float(np.exp(best))
     value = -scale * scale * squared_norm / (2 * alpha) - share @ surrogate.conjugate(scale * slopes)

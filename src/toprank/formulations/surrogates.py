@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 Floats = NDArray[np.float64]
 _LOG2 = float(np.log(2.0))
@@ -147,7 +147,7 @@ class Logistic(Surrogate):
     def conjugate(self, y: Floats) -> Floats:
         """Negative binary entropy."""
         q = np.clip(_LOG2 * y, 0.0, 1.0)
-        value: Floats = (xlogy(q, q) + xlogy(1 - q, 1 - q)) / _LOG2
+        value: Floats = (xlogy(q, q) + xlog1py(1 - q, -q)) / _LOG2
         return value
 
     def conjugate_derivative(self, y: Floats) -> Floats:

@@ -68,6 +68,8 @@ def scores_of(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         X = csr_array(X, dtype=np.float64)
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         return np.asarray(_sparse_scores(indptr, indices, X.data, weights))
+    if X.flags.f_contiguous and not X.flags.c_contiguous:
+        return np.asarray(_column_scores(X, weights))
     return np.asarray(_dense_scores(np.ascontiguousarray(X), weights))
 
 
@@ -87,6 +89,16 @@ def _dense_scores(X: Any, weights: Any) -> Any:
         for i in range(len(weights)):
             total += weights[i] * X[t, i]
         scores[t] = total
+    return scores
+
+
+@njit(cache=True, nogil=True)
+def _column_scores(X: Any, weights: Any) -> Any:
+    """The same sums, in the order in which the columns are in memory."""
+    scores = np.zeros(len(X))
+    for i in range(len(weights)):
+        for t in range(len(scores)):
+            scores[t] += weights[i] * X[t, i]
     return scores
 
 
