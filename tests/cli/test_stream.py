@@ -124,7 +124,7 @@ def test_svmlight_files_that_grow(tmp_path):
     for arguments in (options, starting):
         message = error_of(run("stream", path, *arguments))
         assert "line 22 of" in message
-        assert "'3:2' has the index 3, and there are 2 features; correct it, or start a new model for more" in message
+        assert "'3:2' has the index 3, and there are 2 features; start a new model for more" in message
 
 
 def test_files_that_would_be_overwritten(tmp_path, rows):

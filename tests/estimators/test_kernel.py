@@ -483,44 +483,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("solver", ["pairs", "dual-cd"])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize(
-    ("model", "change"),
-    [
-        (TauFPL(tau=0.05), {"tau": 0.5}),
-        (TauFPL(tau=0.5), {"tau": 0.05}),
-        (TopPushK(k=1), {"k": 8}),
-        (PatMatNP(tau=0.05), {"tau": 0.3}),
-    ],
-    ids=["wider", "narrower", "more", "quantile"],
-)
-def test_a_warm_start_from_another_threshold_is_a_start_only(model, change, kernel, solver):
-    """The old dual point need not be feasible: no bound may come of it, and no error."""
-    if isinstance(model, PatMatNP) and (kernel, solver) == ("linear", "pairs"):
-        pytest.skip("the linear form has no pairs for a surrogate quantile")
-    X, y = ring(60)
-    weights = np.random.default_rng(0).choice([1.0, 2.0, 5.0], len(y))
-    common = {"kernel": kernel, "gamma": GAMMA, "solver": solver, "alpha": 0.01, "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # dual-cd is slow, its bounds hold nevertheless
-        warnings.simplefilter("ignore", DegenerateSolutionWarning)
-        warm = clone(model).set_params(warm_start=True, **common).fit(X, y)
-        warm.set_params(**change).fit(X, y, sample_weight=weights)
-        cold = clone(model).set_params(**common | change | {"solver": "low-rank"}).fit(X, y, sample_weight=weights)
-    assert warm.dual_objective_ <= cold.objective_ * (1 + 1e-9)
-    assert warm.objective_ >= cold.dual_objective_ * (1 - 1e-9)
-    if solver == "pairs":
-        assert warm.dual_gap_ <= warm.tol
-
-
-def test_a_warm_start_from_another_kind_of_model_is_none():
-    X, y = blobs(60)
-    model = TopPush(kernel="rbf", warm_start=True).fit(X, y)
-    linear = model.set_params(kernel="linear").fit(X, y)
-    np.testing.assert_array_equal(linear.coef_, TopPush().fit(X, y).coef_)
-
-
 def test_a_linear_kernel_on_rows_far_from_zero():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(30, 3)) + 1e5

@@ -186,7 +186,7 @@ def test_svmlight_bad_lines(tmp_path, block_size):
     assert "feature 2 has 'x', which is not a number" in reasons[0]
     assert reasons[1] == "'2:4' does not have a larger index than the one before"
     assert reasons[2] == "'0:1' has the index 0; pass zero_based=True if indices start at 0"
-    assert reasons[3] == "'9:1' has the index 9, and there are 3 features; correct it, or start a new model for more"
+    assert reasons[3] == "'9:1' has the index 9, and there are 3 features; start a new model for more"
     assert "the label '2' is none of" in reasons[4]
     assert reasons[6] == "'a:1' is not of the form index:value"
     assert reasons[8] == "feature 3 has '1e400', which is not finite"

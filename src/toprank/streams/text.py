@@ -168,7 +168,7 @@ class SvmlightFile(TextFile):
             _lines.LABEL: label_reason(text, self.labels),
             _lines.PAIR: f"{text!r} is not of the form index:value",
             _lines.INDEX: f"{text!r} has the index {place}, and there are {self.n_features} features; "
-            "correct it, or start a new model for more",
+            "start a new model for more",
             _lines.ORDER: f"{text!r} does not have a larger index than the one before",
             _lines.IS_MISSING: f"feature {place} has no value; correct it, or leave the pair out",
         }.get(what) or _number_reason(what, f"feature {place}", text, "correct it")
