@@ -43,6 +43,30 @@ def test_products(stored_matrix, block, compiled, rng, monkeypatch):
         np.testing.assert_allclose(np.tril(sandwich(stored, active, centre)), np.tril(centred), atol=1e-9)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, csr_array])
+@pytest.mark.parametrize("entries", [7, 10**6])
+def test_products_of_single_precision_are_summed_in_double(storage, entries, rng, monkeypatch):
+    monkeypatch.setattr(matrix, "_CONVERTED_ENTRIES", entries)
+    X = (rng.standard_normal((1000, 4)) + 1e4).astype(np.float32)
+    w, r = rng.standard_normal(4), rng.standard_normal(1000)
+    r -= r.mean()  # so that the large part of the rows cancels
+    stored, exact = storage(X), X.astype(np.float64)
+    np.testing.assert_allclose(matvec(stored, w), exact @ w, rtol=1e-12)
+    np.testing.assert_allclose(transpose_matvec(stored, r), exact.T @ r, atol=1e-8)
+
+
+def test_the_bound_of_single_precision_rows_far_from_the_origin_is_one():
+    rng = np.random.default_rng(1310)
+    X = (rng.standard_normal((70, 1)) + 300).astype(np.float32)
+    y = X[:, 0] > 300.5
+    models = [
+        PatMatNP(0.2, 1.0, alpha=1e-5, surrogate="logistic").fit(csr_array(rows), y) for rows in (X, X.astype(float))
+    ]
+    single, double = (model.objective_ for model in models)
+    assert single == pytest.approx(double, rel=1e-5)
+    assert models[0].dual_objective_ <= double * (1 + 1e-7)
+
+
 def test_rows_of_weight_zero_only(monkeypatch):
     np.testing.assert_array_equal(sandwich(np.ones((5, 2)), np.zeros(5)), np.zeros((2, 2)))
     monkeypatch.setattr(matrix, "_cheaper_dense", lambda X: False)

@@ -7,7 +7,7 @@ the rows that take part.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
@@ -20,6 +20,8 @@ from scipy.sparse import issparse
 Floats = NDArray[np.float64]
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
+# Entries that are converted to float64 at a time.
+_CONVERTED_ENTRIES = 1 << 16
 # A sparse matrix of at most so many entries, zeros included, is made dense for its sandwich product.
 _FEW_ENTRIES = 100_000
 # Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
@@ -79,25 +81,36 @@ def _csr_sandwich(X: Any, active: NDArray[np.intp], weights: Floats) -> Floats:
 
 
 def matvec(X: Any, w: Floats) -> Floats:
-    """X w in float64; a large dense X is multiplied in blocks of rows, on all cores."""
-    narrow = w.astype(X.dtype)
+    """X w, with sums in float64; a large dense X is multiplied in blocks of rows, on all cores."""
     if issparse(X):
-        return np.asarray(X @ narrow, dtype=np.float64)
+        return np.asarray(X @ w)
     blocks = _blocks(len(X), X.shape[1])
-    return np.concatenate(in_parallel(lambda block: np.asarray(X[block] @ narrow, dtype=np.float64), blocks))
+    return np.concatenate(in_parallel(lambda block: np.concatenate([Z @ w for _, Z in _in_double(X, block)]), blocks))
 
 
 def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
-    """Xᵀ r in float64, likewise."""
-    narrow = row_weights.astype(X.dtype)
+    """Xᵀ r, likewise."""
     if issparse(X):
-        return np.asarray(X.T @ narrow, dtype=np.float64)
-    return _sum_over_blocks(
-        lambda block: np.asarray(X[block].T @ narrow[block], dtype=np.float64),
-        len(X),
-        X.shape[1],
-        np.zeros(X.shape[1]),
-    )
+        return np.asarray(X.T @ row_weights)
+
+    def product(block: slice) -> Floats:
+        return sum((Z.T @ row_weights[rows] for rows, Z in _in_double(X, block)), np.zeros(X.shape[1]))
+
+    return _sum_over_blocks(product, len(X), X.shape[1], np.zeros(X.shape[1]))
+
+
+def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
+    """A block of rows as float64: as it is, or a few rows at a time that stay in the cache of a core.
+
+    Sums of products in float32 would be no bounds of anything where the rows are far from the origin.
+    """
+    if X.dtype == np.float64:
+        yield block, X[block]
+        return
+    step = max(1, _CONVERTED_ENTRIES // max(X.shape[1], 1))
+    for start in range(block.start, max(block.stop, block.start + 1), step):
+        rows = slice(start, min(start + step, block.stop))
+        yield rows, X[rows].astype(np.float64)
 
 
 def _blocks(n_rows: int, n_columns: int) -> list[slice]:
