@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow lint bench docs clean
+.PHONY: help demo test test-slow hunt lint bench docs clean
 help:
 	@sed -n '2,4p' Makefile | cut -c3-
-	@echo "  make test-slow, make lint, make bench, make docs, make clean"
+	@echo "  make test-slow, make hunt, make lint, make bench, make docs, make clean"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -34,6 +34,10 @@ test: $(VENV)/.installed-test
 
 test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow
+
+# hostile problems against independent references, some minutes; HUNT="--problems 200 --seed 5" for other options
+hunt: $(VENV)/.installed-test
+	cd tests && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m hunt $(HUNT)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

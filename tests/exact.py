@@ -18,8 +18,13 @@ def loss(name, z):
     return cp.exp(z)
 
 
-def optimum(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=None, beta=None, over="negatives"):
-    """Least objective; the threshold is the top-k mean (k, share or neither) or the surrogate quantile (tau, beta)."""
+def optimum(*problem, **threshold):
+    """Least objective of a problem, see `minimum`."""
+    return minimum(*problem, **threshold)[0]
+
+
+def minimum(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=None, beta=None, over="negatives"):
+    """Least objective and w there; the threshold is a top-k mean (k, share or neither) or a surrogate quantile."""
     X = np.asarray(X, dtype=float)
     rows = ~positive if over == "negatives" else np.full(len(X), True)
     w, t = cp.Variable(X.shape[1]), cp.Variable()
@@ -38,4 +43,4 @@ def optimum(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=N
     mean_loss = cp.sum(cp.multiply(shares, loss(surrogate, t - X[positive] @ w)))
     problem = cp.Problem(cp.Minimize(alpha / 2 * cp.sum_squares(w) + mean_loss), constraints)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    return problem.value
+    return problem.value, w.value
