@@ -26,10 +26,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def root(slope: float, curvature: float) -> float:
     """Where the derivative −slope − curvature · Δ is zero; for a line, the end that it rises to."""
     if curvature > 0:
@@ -37,19 +38,19 @@ def root(slope: float, curvature: float) -> float:
     return 0.0 if slope == 0 else -np.inf if slope > 0 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def clip(value: float, low: float, high: float) -> float:
     """The nearest point of an interval; where rounding has left it empty, no step."""
     return 0.0 if low > high else min(max(value, low), high)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def gain_of(step: float, slope: float, curvature: float) -> float:
     """Rise of a concave parabola."""
     return -step * (slope + 0.5 * curvature * step)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def two_positives(
     g: float, eta: float, alpha_k: float, alpha_l: float, C_k: float, C_l: float, width: float, max_slope: float
 ) -> Any:
@@ -62,7 +63,7 @@ def two_positives(
     return step, gain_of(step, slope, curvature)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def capped_mixed(
     g: float,
     eta: float,
@@ -91,7 +92,7 @@ def capped_mixed(
     return step, gain_of(step, slope, curvature)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def capped_two_thresholds(
     g: float, eta: float, beta_k: float, beta_l: float, cap_k: float, cap_l: float, total: float
 ) -> Any:
@@ -105,7 +106,7 @@ def capped_two_thresholds(
     return step, gain_of(step, g, eta)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def quadratic_mixed(
     g: float,
     eta: float,
@@ -130,7 +131,7 @@ def quadratic_mixed(
     return step, gain_of(step, slope, curvature) - rise_of_root(squares, after, quantile_width, tau)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def quadratic_two_thresholds(
     g: float,
     eta: float,
@@ -151,13 +152,13 @@ def quadratic_two_thresholds(
     return step, gain_of(step, g, eta) - rise_of_root(squares, after, quantile_width, tau)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def rise_of_root(before: float, after: float, width: float, tau: float) -> float:
     """Change of 2√(½ width τ Σβ²/q): what the quadratic quantile costs at the best δ."""
     return float(np.sqrt(2 * width * tau) * (np.sqrt(max(after, 0.0)) - np.sqrt(before)))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def peak(slope: float, curvature: float, left: float, right: float, falling: float, rising: float) -> float:
     """The maximum of −slope·Δ − ½ curvature·Δ² − h(Δ), h convex: slope −falling, 0 from left to right, then rising."""
     step = root(slope - falling, curvature)
@@ -169,7 +170,7 @@ def peak(slope: float, curvature: float, left: float, right: float, falling: flo
     return max(root(slope + rising, curvature), right)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def hinge_mixed(
     g: float,
     eta: float,
@@ -197,7 +198,7 @@ def hinge_mixed(
     return step, gain_of(step, slope, eta) - cost * dearer
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def hinge_two_thresholds(
     g: float,
     eta: float,

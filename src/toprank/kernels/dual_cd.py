@@ -42,10 +42,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from toprank.compiled import compiled
 from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.kernels._pair_steps import (
@@ -245,7 +245,7 @@ def _parameters(surrogate: Surrogate) -> tuple[float, float, float]:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _iterate(
     K: Any,
     chosen: Any,
@@ -270,7 +270,7 @@ def _iterate(
     return moves
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def update(k: int, partner: int, step: float, row_k: Any, row_l: Any, scores: Any, variables: Any, m: int) -> None:
     """Rules (17a) to (17c): two variables, and all scores by two rows of K."""
     variables[k] = max(variables[k] + step, 0.0)
@@ -281,7 +281,7 @@ def update(k: int, partner: int, step: float, row_k: Any, row_l: Any, scores: An
         scores[i] += signed * (np.float64(row_k[i]) - np.float64(row_l[i]))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def best_partner(
     k: int,
     row_k: Any,
@@ -308,7 +308,7 @@ def best_partner(
     return best, best_step, best_gain
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def threshold_sums(k: int, variables: Any, m: int, limits: Any) -> Any:
     """Σβ and Σβ²/limit; apart from k, the variable of the largest β/limit, its value, and the next largest value."""
     total, squares = 0.0, 0.0
@@ -325,7 +325,7 @@ def threshold_sums(k: int, variables: Any, m: int, limits: Any) -> Any:
     return total, squares, first, largest, next_largest
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pair_step(
     k: int,
     l: int,  # noqa: E741

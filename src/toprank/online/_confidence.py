@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 # Rows of the factor come in multiples of this many columns, and in groups of this many.
 LANES = 4
@@ -26,7 +27,7 @@ _SMALLEST_INFORMATION = 1e-300
 LARGEST_INFORMATION = 1e200
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
     """α of the step; of the two ways to write the root, the one without cancellation."""
     squared = phi * phi
@@ -39,14 +40,14 @@ def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
     return min(penalty, (root - m * psi) / (v * zeta))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def information(v: Any, alpha: Any, phi: Any) -> Any:
     """αφ/√u, what the step adds to the inverse covariance along z: √u = 2√v / (a + √(a² + 4)) with a = αφ√v."""
     a = min(alpha * phi * np.sqrt(v), np.sqrt(_LARGEST_SHRINKAGE))
     return max(a * (a + np.sqrt(a * a + 4.0)) / (2.0 * v), _SMALLEST_INFORMATION)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def project(factor: Any, variances: Any, z: Any, projected: Any) -> Any:
     """Set projected = Uᵀz and return v = zᵀΣz, where Σ = U·diag(variances)·Uᵀ and factor = Uᵀ, unit lower triangular.
 
@@ -74,7 +75,7 @@ def project(factor: Any, variances: Any, z: Any, projected: Any) -> Any:
     return v
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any) -> None:
     """Replace Σ by Σ − Σzzᵀ Σ / (v + noise) in its factors, and set product = Σz for the old Σ: Bierman's method.
 
@@ -115,7 +116,7 @@ def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any
             product[i] = b + u3 * g3
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def forget_full(
     factor: Any, variances: Any, kept: Any, n_features: Any, time: Any, projected: Any, unused: Any
 ) -> None:

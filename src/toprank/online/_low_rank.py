@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.online._rows import discount, random_bits, record
 from toprank.online._statistics import bounded_rate
 
@@ -40,7 +40,7 @@ class LowRank(NamedTuple):
     time: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) -> None:
     """Learn from rows, one after the other: score, count in the statistics of the class, step."""
     width = len(state.p) // 2
@@ -60,7 +60,7 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
             _refresh(state)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     """Set of_row = Bᵀx, and return wᵀx and ‖x‖²."""
     score = squared = 0.0
@@ -78,7 +78,7 @@ def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     return score, squared
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _draw(state: Any, label: Any, weight: Any, added: Any) -> None:
     """Set added = [weight, √weight·r/√τ] with random signs r, count the weight and add to ρ."""
     rank = len(added) - 1
@@ -94,7 +94,7 @@ def _draw(state: Any, label: Any, weight: Any, added: Any) -> None:
     state.total[label] += weight
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count(
     state: Any, label: Any, indices: Any, values: Any, score: Any, squared: Any, of_row: Any, added: Any
 ) -> None:
@@ -121,7 +121,7 @@ def _count(
         of_row[first + a] += squared * added[a]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _step(
     state: Any,
     label: Any,
@@ -164,7 +164,7 @@ def _step(
         state.base[indices[k]] -= rate * error * values[k] / state.scale[0]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _refresh(state: Any) -> None:
     """Write w to `base`, and compute the products and the Gram matrix from their definitions."""
     size = len(state.p)

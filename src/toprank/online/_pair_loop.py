@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.online._confidence import (
     LARGEST_INFORMATION,
     forget_full,
@@ -57,7 +57,7 @@ class Options(NamedTuple):
     kept: float
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def learn_pairs(rows: Any, ranker: Any, buffers: Any, scores: Any, options: Any) -> None:
     """Learn from rows, one after the other.
 
@@ -100,7 +100,7 @@ def learn_pairs(rows: Any, ranker: Any, buffers: Any, scores: Any, options: Any)
         ranker.time[0] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _room(ranker: Any, buffers: Any, method: Any) -> Any:
     """Arrays to work in: three of padded length for the full covariance, columns and values of a pair else."""
     padded, pair = len(ranker.variances), 2 * buffers.indices.shape[2]
@@ -108,7 +108,7 @@ def _room(ranker: Any, buffers: Any, method: Any) -> Any:
     return z, np.zeros(padded), np.zeros(padded), np.zeros(pair, np.int32)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _forget(ranker: Any, options: Any, room: Any) -> None:
     """Forget a part, which makes no variance larger than by the factor 1/kept."""
     if options.method == FULL:
@@ -123,7 +123,7 @@ def _forget(ranker: Any, options: Any, room: Any) -> None:
             ranker.slot_spread[label, slot] *= growth
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _spread(ranker: Any, indices: Any, values: Any, method: Any, room: Any) -> Any:
     """√(xᵀΣx), where Σ is the identity for first-order steps; the entries of x are in ranker.row, too."""
     v = 0.0
@@ -141,7 +141,7 @@ def _spread(ranker: Any, indices: Any, values: Any, method: Any, room: Any) -> A
     return np.sqrt(v)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def in_order(ranker: Any, other: Any, slot: Any, sign: Any, score: Any, spread: Any, moved: Any, needed: Any) -> Any:
     """Whether a pair is surely in the right order by the margin that it needs, so that its step would be none.
 
@@ -155,7 +155,7 @@ def in_order(ranker: Any, other: Any, slot: Any, sign: Any, score: Any, spread: 
     return sign * (score - against) - uncertain >= needed
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _products(ranker: Any, there: Any, entries: Any) -> Any:
     """xᵀw, xᵀΣx_t and xᵀΣx for a diagonal Σ."""
     score = overlap = squared = 0.0
@@ -168,7 +168,7 @@ def _products(ranker: Any, there: Any, entries: Any) -> Any:
     return score, overlap, squared
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _steps(
     ranker: Any,
     buffers: Any,
@@ -226,7 +226,7 @@ def _steps(
     return score, spread, moved
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _step_full(ranker: Any, there: Any, entries: Any, sign: Any, penalty: Any, phi: Any, room: Any) -> Any:
     """A confidence-weighted step with the full covariance; returns α√v."""
     z, projected, product, _ = room
@@ -247,7 +247,7 @@ def _step_full(ranker: Any, there: Any, entries: Any, sign: Any, penalty: Any, p
     return alpha * np.sqrt(v)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _difference(there: Any, entries: Any, indices: Any, values: Any, row: Any, room: Any) -> Any:
     """Write the entries and columns of x_t − x to the room; return how many there are.
 
@@ -269,7 +269,7 @@ def _difference(there: Any, entries: Any, indices: Any, values: Any, row: Any, r
     return n
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _step_diagonal(ranker: Any, n: Any, sign: Any, penalty: Any, phi: Any, room: Any) -> Any:
     """A confidence-weighted step with a diagonal covariance; returns α√v."""
     z, _, _, columns = room
@@ -289,7 +289,7 @@ def _step_diagonal(ranker: Any, n: Any, sign: Any, penalty: Any, phi: Any, room:
     return alpha * np.sqrt(v)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _step_passive_aggressive(ranker: Any, n: Any, sign: Any, penalty: Any, room: Any) -> Any:
     """The smallest change of w that leaves no hinge loss, or one of length C·‖z‖; returns its length."""
     z, _, _, columns = room
@@ -305,7 +305,7 @@ def _step_passive_aggressive(ranker: Any, n: Any, sign: Any, penalty: Any, room:
     return step * np.sqrt(v)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _step_gradient(ranker: Any, buffers: Any, label: Any, indices: Any, values: Any, score: Any, penalty: Any) -> None:
     """One step along the subgradient of the sum of the hinge losses of all pairs with the buffer."""
     other, sign = 1 - label, 2.0 * label - 1.0

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
+
+from toprank.compiled import compiled
 
 _SMALLEST_SCALE = 1e-100
 
@@ -36,14 +37,14 @@ class Scores(NamedTuple):
     number: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def record(scores: Any, label: Any, score: Any) -> None:
     """Put a score into the ring of its class."""
     scores.recent[label, scores.number[label] % scores.recent.shape[1]] = score
     scores.number[label] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
     """dense[indices] @ values."""
     total = 0.0
@@ -52,7 +53,7 @@ def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def discount(base: Any, scale: Any, factor: Any) -> None:
     """Multiply scale·base by a factor, which costs one multiplication but for once in a long while."""
     scale[0] *= factor
@@ -73,7 +74,7 @@ def scores_of(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(_dense_scores(np.ascontiguousarray(X), weights))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _sparse_scores(indptr: Any, indices: Any, values: Any, weights: Any) -> Any:
     scores = np.empty(len(indptr) - 1)
     for t in range(len(scores)):
@@ -81,7 +82,7 @@ def _sparse_scores(indptr: Any, indices: Any, values: Any, weights: Any) -> Any:
     return scores
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _dense_scores(X: Any, weights: Any) -> Any:
     scores = np.empty(len(X))
     for t in range(len(scores)):
@@ -92,7 +93,7 @@ def _dense_scores(X: Any, weights: Any) -> Any:
     return scores
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _column_scores(X: Any, weights: Any) -> Any:
     """The same sums, in the order in which the columns are in memory."""
     scores = np.zeros(len(X))
@@ -102,7 +103,7 @@ def _column_scores(X: Any, weights: Any) -> Any:
     return scores
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def random_bits(state: Any) -> Any:
     """The next 64 bits of the generator splitmix64, whose state is one number."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -112,7 +113,7 @@ def random_bits(state: Any) -> Any:
     return bits ^ (bits >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def random_share(state: Any) -> Any:
     """A number in [0, 1) with 53 random bits."""
     return np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53

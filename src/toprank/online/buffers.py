@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.online._rows import random_share
 
 FIFO, RESERVOIR = 0, 1
@@ -53,13 +53,13 @@ def with_capacity(buffers: Buffers, capacity: int) -> Buffers:
     return buffers._replace(indices=np.pad(buffers.indices, widths), values=np.pad(buffers.values, widths))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def filled(buffers: Any, label: Any) -> Any:
     """Number of slots in use."""
     return min(buffers.inserted[label], buffers.size[label])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def count(buffers: Any, label: Any, weight: Any, kept: Any) -> None:
     """Discount what was seen by the factor `kept` and add a row of class `label`."""
     buffers.seen[0] *= kept
@@ -67,7 +67,7 @@ def count(buffers: Any, label: Any, weight: Any, kept: Any) -> None:
     buffers.seen[label] += weight
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def insert(buffers: Any, policy: Any, label: Any, indices: Any, values: Any, weight: Any) -> Any:
     """Offer a row that has been counted to the buffer of its class; return its slot, or −1 if it was not taken.
 

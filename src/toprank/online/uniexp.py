@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores, discount, record, scores_of, sparse_dot
@@ -86,7 +86,7 @@ class UniExp(OnlineRanker):
         return np.asarray(self.scale_[0] * scores_of(X, self.base_))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def learn_pointwise(rows: Any, base: Any, scale: Any, count: Any, scores: Any, rate: Any, alpha: Any) -> None:
     """Learn from rows, one after the other; w = scale·base, so that the penalty costs one multiplication."""
     shrinkage = 1.0 / (1.0 + rate * alpha)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 # Number of coefficients of a polynomial and of decaying exponentials; a multiple of four, as
 # the loops below work on four at a time.
@@ -19,7 +20,7 @@ _FLUSH = 2048
 _FUSED = {"contract"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@compiled(nogil=True, fastmath=_FUSED)
 def box_moments(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, weights: Any, shape: Any) -> Any:
     """[r, c, k]: Σ weightᵢ · localᵢᵏ over the points i of row r in box c, with local coordinates in [−1, 1].
 
@@ -60,7 +61,7 @@ def box_moments(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, weig
     return moments
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@compiled(nogil=True, fastmath=_FUSED)
 def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynomials: Any) -> Any:
     """[i]: Σₖ polynomials[rowᵢ, boxᵢ, k] · localᵢᵏ, with boxes and rows as for the moments."""
     numbered, many = len(boxes) > 0, len(rows) > 0
@@ -87,7 +88,7 @@ def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynom
     return values
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def interact(
     moments: Any,
     joined: Any,
@@ -130,7 +131,7 @@ def interact(
     return polynomials
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@compiled(nogil=True, fastmath=_FUSED)
 def _add_near(sources: Any, filled: Any, wanted: Any, positions: Any, near: Any, polynomials: Any) -> None:
     """Add Σ sources[I] @ near[J − I + reach] over the boxes I within reach of J to polynomials[J]."""
     n_boxes, reach = len(positions), len(near) // 2
@@ -151,7 +152,7 @@ def _add_near(sources: Any, filled: Any, wanted: Any, positions: Any, near: Any,
             box += 1
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@compiled(nogil=True, fastmath=_FUSED)
 def _multiply_rows(left: Any, used: Any, matrix: Any, product: Any) -> None:
     """Add left[i] @ matrix to product[i] for the used rows i; slices would cost more than the products."""
     for i in range(len(left)):
@@ -163,7 +164,7 @@ def _multiply_rows(left: Any, used: Any, matrix: Any, product: Any) -> None:
                 product[i, a] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add_far(
     here: Any, outgoing: Any, incoming: Any, coefficients: Any, constant: Any, slope: Any, side: Any, polynomials: Any
 ) -> None:
@@ -204,7 +205,7 @@ def _add_far(
     _multiply_rows(received, wanted, incoming, polynomials)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _set_decays(decays: Any, distance_before: Any, distance: Any) -> Any:
     """Set decays[k] = e⁻⁽ᵏ⁺¹⁾ᵈ for a distance d, which is returned; there is nothing to do if it is the one before."""
     if distance != distance_before:
@@ -216,7 +217,7 @@ def _set_decays(decays: Any, distance_before: Any, distance: Any) -> Any:
     return distance
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _add(total: Any, error: Any, term: Any) -> Any:
     """Kahan's compensated addition."""
     corrected = term - error
@@ -224,7 +225,7 @@ def _add(total: Any, error: Any, term: Any) -> Any:
     return result, (result - total) - corrected
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: Any, cosines: Any, total: Any) -> None:
     """Add Σ q cos(2nh·offset), Σ q sin(2nh·offset) for odd n and Σ q of each cell: A, B and Q of (31), unscaled."""
     part_sines, part_cosines, part_total = np.zeros_like(sines), np.zeros_like(cosines), np.zeros_like(total)
@@ -248,7 +249,7 @@ def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: 
             part_total[:] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def fourier_sums(
     targets: Any, first: Any, centres: Any, width: Any, cutoff: Any, h: Any, A: Any, B: Any, total: Any, values: Any
 ) -> None:
@@ -277,7 +278,7 @@ def fourier_sums(
         values[i] = value + 2.0 * above[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _series(A: Any, B: Any, sine: Any, cosine: Any) -> Any:
     """Σ Bₙ cos(n·angle) − Aₙ sin(n·angle) over odd n, by the three-term recurrence of both."""
     twice = 2.0 * (cosine * cosine - sine * sine)

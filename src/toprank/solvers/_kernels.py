@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def csr_sandwich(indptr: Any, indices: Any, data: Any, rows: Any, weights: Any, H: Any) -> None:
     """Add weightᵢ xᵢ xᵢᵀ for the given rows to the lower triangle of H.
 

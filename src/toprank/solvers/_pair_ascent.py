@@ -25,7 +25,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 # Entries of `scalars`.
 TOTAL, MASS, BOUND_NORM, DELTA, COST = range(5)
@@ -35,7 +36,7 @@ STEPS_DONE, OPTIMAL, ROW_MISSING = range(3)
 _NO_MASS = 1e-12
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def ascend(
     rows: Any, place: Any, diagonal: Any, scale: float,
     positives: Any, curvature: Any, top: Any, shift: float,
@@ -162,7 +163,7 @@ def ascend(
     return STEPS_DONE, -1, steps
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _extremes_of_positives(
     g: Any, s: Any, positives: Any, curvature: Any, top: Any, shift: float, u: Any
 ) -> tuple[int, int]:
@@ -182,7 +183,7 @@ def _extremes_of_positives(
     return high, low
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _extremes_of_thresholds(
     h: Any, room: Any, s: Any, thresholds: Any, caps: Any, e: float, d: Any, per_delta: float, b: Any, bound: Any,
     S: float,
@@ -210,7 +211,7 @@ def _extremes_of_thresholds(
     return high, low, low_bound, bound_slope
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _largest_gain(
     gains: Any, slopes: Any, offset: float, sign: float, numbers: Any, row: Any, bound_row: Any, diagonal: Any,
     base: float, on_square: float, on_row: float, on_bound: float, scale: float, flat: float, curvature: Any,
@@ -241,7 +242,7 @@ def _largest_gain(
     return partner, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _bind(j: int, sign: float, row: Any, diagonal: Any, thresholds: Any, caps: Any, bound: Any, bound_row: Any, scalars: Any) -> None:  # noqa: E501  # fmt: skip
     """Put b_j among the bound rows (sign 1) or take it out (sign −1)."""
     c = sign * caps[j]
@@ -252,7 +253,7 @@ def _bind(j: int, sign: float, row: Any, diagonal: Any, thresholds: Any, caps: A
         bound_row[x] += c * row[x]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _move_between(
     to: int, giver: int, slope: float, to_row: Any, giver_row: Any, diagonal: Any, scale: float,
     thresholds: Any, caps: Any, d: Any, smooth: bool, b: Any, s: Any, bound: Any, bound_row: Any, scalars: Any,
@@ -278,7 +279,7 @@ def _move_between(
         s[z] += change * (giver_row[z] - to_row[z])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def _move_total(
     i: int, j: int, sign: float, slope: float, x_row: Any, y_row: Any, rows: Any, place: Any, diagonal: Any,
     scale: float, positives: Any, curvature: Any, top: Any, thresholds: Any, caps: Any, d: Any, smooth: bool,

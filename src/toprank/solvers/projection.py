@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.formulations.thresholds import top_mean
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ def project_capped(alpha0: Floats, beta0: Floats, caps: Floats, upper: Floats | 
     return alpha, beta
 
 
-@njit(cache=True)
+@compiled()
 def _root(points: Any, above: Any, below: Any, total: float) -> float:
     """Root γ of a non-increasing ρ(γ) = total + Σₖ wₖ(γ)·(xₖ − γ); overwrites its arrays.
 
@@ -152,7 +152,7 @@ def _root(points: Any, above: Any, below: Any, total: float) -> float:
     return min(max(offset / slope, low), high)
 
 
-@njit(cache=True)
+@compiled()
 def _shift(values: Any, limits: Any, total: float) -> float:
     """The μ with Σ clip(values − μ, 0, limits) = total > 0; limits of at least the total cannot bind."""
     points, above = np.empty(2 * len(values)), np.ones(2 * len(values), dtype=np.int8)
@@ -166,7 +166,7 @@ def _shift(values: Any, limits: Any, total: float) -> float:
     return _root(points[:size], above[:size], np.zeros(size, dtype=np.int8), -total)
 
 
-@njit(cache=True)
+@compiled()
 def _capped_derivative(alpha0: Any, beta0: Any, caps: Any, upper: Any, multiplier: float) -> tuple[float, float, float]:
     """The function h, its slope and μ at λ = multiplier; where S = 0, which is above the root, h is infinite."""
     total, free_alphas = 0.0, 0
@@ -190,7 +190,7 @@ def _capped_derivative(alpha0: Any, beta0: Any, caps: Any, upper: Any, multiplie
     return multiplier + mu + excess, 1 + free_alphas * bend, mu
 
 
-@njit(cache=True)
+@compiled()
 def _capped_root(alpha0: Any, beta0: Any, caps: Any, upper: Any, low: float, high: float) -> float:
     """Root of h between low and high: Newton's method, with bisection where it did not halve abs(h)."""
     precision = 2.3e-16 * max(abs(low), abs(high))

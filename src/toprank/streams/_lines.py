@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from toprank.compiled import compiled
 from toprank.streams._numbers import INFINITE, LEFT, MISSING, NUMBER, parse_number, word_meaning
 
 # What is wrong with a line.
@@ -50,7 +50,7 @@ def room(n_lines: int, n_values: int) -> Found:
     return Found(y, ends, lines, np.empty((n_lines, 5), np.int64), np.empty((n_values, 4), np.int64))
 
 
-@njit(cache=True)
+@compiled()
 def parse_csv(text: Any, delimiter: int, slots: Any, labels: Any, fill: float, X: Any, found: Any) -> Any:
     """Rows of comma-separated values; `slots` says what a column is for, `fill` replaces missing values unless nan."""
     n_rows, n_bad, n_left, line, start = 0, 0, 0, 0, 0
@@ -74,7 +74,7 @@ def parse_csv(text: Any, delimiter: int, slots: Any, labels: Any, fill: float, X
     return n_rows, n_bad, n_left, line
 
 
-@njit(cache=True)
+@compiled()
 def _csv_row(
     text: Any,
     start: int,
@@ -121,7 +121,7 @@ def _csv_row(
     return what, where, first, last, n_more
 
 
-@njit(cache=True)
+@compiled()
 def parse_svmlight(
     text: Any, base: int, n_features: int, labels: Any, data: Any, indices: Any, indptr: Any, found: Any
 ) -> Any:
@@ -150,7 +150,7 @@ def parse_svmlight(
     return n_rows, n_bad, n_left, line
 
 
-@njit(cache=True)
+@compiled()
 def _svmlight_row(
     text: Any,
     start: int,
@@ -205,7 +205,7 @@ def _svmlight_row(
         before, n_values = index, n_values + 1
 
 
-@njit(cache=True)
+@compiled()
 def _index(text: Any, start: int, end: int) -> Any:
     """The index before a colon, and where the colon is; -2 for a query number, -1 for anything else."""
     if (
@@ -223,7 +223,7 @@ def _index(text: Any, start: int, end: int) -> Any:
     return (index, i) if start < i < end and text[i] == 58 else (-1, i)
 
 
-@njit(cache=True)
+@compiled()
 def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     """1 for a positive, 0 for a negative, -1 for neither."""
     if labels.mode == TEXTUAL:
@@ -239,7 +239,7 @@ def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     return 1 if abs(value - 1) <= near else (0 if value == 0 or abs(value + 1) <= near else -1)
 
 
-@njit(cache=True)
+@compiled()
 def _is_text(text: Any, start: int, end: int, wanted: Any, quoted: bool) -> bool:
     """Whether a field is this text; between quotes, two quotes stand for one."""
     i, j = start, 0
@@ -249,7 +249,7 @@ def _is_text(text: Any, start: int, end: int, wanted: Any, quoted: bool) -> bool
     return i >= end and j == len(wanted)
 
 
-@njit(cache=True)
+@compiled()
 def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
     """Start and end of a field without quotes and blanks, start of the next one, whether quotes are closed and used."""
     i = start
@@ -271,7 +271,7 @@ def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
     return a, b, j + 1, True, False
 
 
-@njit(cache=True)
+@compiled()
 def _line_end(text: Any, start: int) -> int:
     i = start
     while i < len(text) and text[i] != 10:
@@ -279,7 +279,7 @@ def _line_end(text: Any, start: int) -> int:
     return i
 
 
-@njit(cache=True)
+@compiled()
 def _token_end(text: Any, start: int, end: int) -> int:
     i = start
     while i < end and not _is_blank(text[i]):
@@ -287,7 +287,7 @@ def _token_end(text: Any, start: int, end: int) -> int:
     return i
 
 
-@njit(cache=True)
+@compiled()
 def _trim(text: Any, start: int, end: int) -> Any:
     while start < end and _is_blank(text[start]):
         start += 1
@@ -296,21 +296,21 @@ def _trim(text: Any, start: int, end: int) -> Any:
     return start, end
 
 
-@njit(cache=True)
+@compiled()
 def _is_blank(c: int) -> bool:
     return c == 32 or c == 9 or c == 13  # space, tabulator, carriage return
 
 
-@njit(cache=True)
+@compiled()
 def _wrong(status: int) -> int:
     return IS_MISSING if status == MISSING else (IS_INFINITE if status == INFINITE else IS_NO_NUMBER)
 
 
-@njit(cache=True)
+@compiled()
 def _note(out: Any, line: int, what: int, place: int, start: int, end: int) -> None:
     out[0], out[1], out[2], out[3], out[4] = line, what, place, start, end
 
 
-@njit(cache=True)
+@compiled()
 def _note_left(out: Any, place: int, row: int, start: int, end: int) -> None:
     out[0], out[1], out[2], out[3] = place, row, start, end

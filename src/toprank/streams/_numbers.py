@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from toprank.compiled import compiled
 
 NUMBER, MISSING, INFINITE, NO_NUMBER, LEFT = 0, 1, 2, 3, 4
 _POWERS = 10.0 ** np.arange(23)
@@ -28,7 +29,7 @@ _WORD_LENGTH = np.array([len(word) for word in _WORDS])
 _WORD_MEANING = np.array(list(_WORDS.values()))
 
 
-@njit(cache=True)
+@compiled()
 def parse_number(text: Any, start: int, end: int) -> Any:
     """Value and status, one of the five above, of the characters from start to end, without blanks around them."""
     signed = start < end and (text[start] == 43 or text[start] == 45)  # + -
@@ -67,7 +68,7 @@ def parse_number(text: Any, start: int, end: int) -> Any:
     return sign * value, status
 
 
-@njit(cache=True)
+@compiled()
 def word_meaning(text: Any, start: int, end: int) -> int:
     """What a field without digits means."""
     for row in range(len(_WORD_LENGTH)):
@@ -82,7 +83,7 @@ def word_meaning(text: Any, start: int, end: int) -> int:
     return NO_NUMBER
 
 
-@njit(cache=True)
+@compiled()
 def _exponent(text: Any, start: int, end: int) -> Any:
     """The power of ten after an e, and where it ends; -1 if there is none."""
     signed = start < end and (text[start] == 43 or text[start] == 45)
@@ -95,7 +96,7 @@ def _exponent(text: Any, start: int, end: int) -> Any:
     return sign * power, (i if i > first else -1)
 
 
-@njit(cache=True)
+@compiled()
 def _scaled(whole: Any, exponent: int) -> Any:
     """The double nearest to whole · 10^exponent, and whether it was found."""
     power = _POWERS[abs(exponent)]
@@ -119,7 +120,7 @@ def _scaled(whole: Any, exponent: int) -> Any:
     return above, (NUMBER if above == below else LEFT)
 
 
-@njit(cache=True)
+@compiled()
 def _product(a: float, b: float) -> Any:
     """The rounded product of two doubles and its rounding error, exactly (Dekker, 1971)."""
     product = a * b

@@ -1,0 +1,150 @@
+"""Compiled loops where their machine code cannot be kept on disk, or where the files are damaged."""
+
+import errno
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.caching import CacheImpl, IndexDataCacheFile
+
+import toprank
+from toprank import compiled
+from toprank.exceptions import CacheWarning
+
+PACKAGE = Path(toprank.__file__).parent
+SOURCE = """
+from toprank.compiled import compiled
+
+@compiled(nogil=True)
+def total(values):
+    return values.sum()
+"""
+
+
+@pytest.fixture
+def new_process(tmp_path, monkeypatch):
+    """A function that gives the compiled `total` as a new process would meet it."""
+    monkeypatch.setattr(compiled, "_warned", False)
+    path = tmp_path / "loops.py"
+    path.write_text(SOURCE)
+
+    def load():
+        spec = importlib.util.spec_from_file_location("loops", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.total
+
+    return load
+
+
+def files(total, ending):
+    return sorted(Path(total.stats.cache_path).glob(f"loops.total-*.{ending}"))
+
+
+def n_loaded(total):
+    return sum(total.stats.cache_hits.values())
+
+
+def test_machine_code_is_kept_for_the_next_process(new_process):
+    assert new_process()(np.ones(3)) == 3
+    again = new_process()
+    assert again(np.ones(3)) == 3
+    assert n_loaded(again) == 1
+
+
+def test_without_a_folder_to_write_to_one_warning_names_the_remedy(new_process, monkeypatch):
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    with pytest.warns(CacheWarning, match=r"no locator available.*NUMBA_CACHE_DIR"):
+        first = new_process()
+    second = new_process()  # a second warning would be an error
+    assert first(np.ones(3)) == second(np.ones(3)) == 3
+
+
+def test_full_disk_costs_the_cache_alone(new_process, monkeypatch):
+    def write(cache_file, path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "_open_for_write", write)
+    total = new_process()
+    with pytest.warns(CacheWarning, match=r"No space left.*NUMBA_CACHE_DIR"):
+        assert total(np.ones(3)) == 3
+    assert total(np.ones(3, np.float32)) == 3  # a second warning would be an error
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+def test_files_cut_short_are_replaced(ending, kept, new_process):
+    new_process()(np.ones(3))
+    total = new_process()
+    (damaged,) = files(total, ending)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[: int(kept * len(content))])
+    assert total(np.ones(3)) == 3
+    assert n_loaded(total) == 0
+    again = new_process()
+    assert again(np.ones(3)) == 3
+    assert n_loaded(again) == 1
+
+
+def test_index_that_can_be_neither_read_nor_replaced(new_process, monkeypatch):
+    def write(cache_file, path):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    new_process()(np.ones(3))
+    total = new_process()
+    files(total, "nbi")[0].write_bytes(b"")
+    monkeypatch.setattr(IndexDataCacheFile, "_open_for_write", write)
+    with pytest.warns(CacheWarning, match="Permission denied"):
+        assert total(np.ones(3)) == 3
+
+
+def test_code_of_other_types_under_a_name_is_not_run(new_process):
+    first = new_process()
+    first(np.ones(3))
+    first(np.ones(3, np.float32))
+    one, two = (path.read_bytes() for path in files(first, "nbc"))
+    for path, content in zip(files(first, "nbc"), (two, one), strict=True):  # as two processes may leave them
+        path.write_bytes(content)
+    total = new_process()
+    assert total(np.ones(3)) == 3
+    assert total(np.ones(3, np.float32)) == 3
+
+
+def test_no_loop_of_the_package_needs_a_folder_to_write_to(tmp_path):
+    """In a copy with files where numba would make folders, so that nobody can write there, not even root."""
+    shutil.copytree(PACKAGE, tmp_path / "toprank", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (tmp_path / "toprank").rglob("*/"):
+        (folder / "__pycache__").touch()
+    (tmp_path / "home").touch()
+    code = f"""
+import importlib, toprank
+for name in {modules_with("@compiled(")}: importlib.import_module(name)
+import numpy as np
+from toprank.solvers._kernels import csr_sandwich
+H = np.zeros((1, 1))
+csr_sandwich(np.array([0, 1]), np.array([0]), np.array([3.0]), np.array([0]), np.array([1.0]), H)
+print(toprank.__file__, H[0, 0])
+"""
+    nowhere = dict.fromkeys(["HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"], str(tmp_path / "home"))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1", **nowhere}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, "-W", "always", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert run.stdout.split() == [str(tmp_path / "toprank" / "__init__.py"), "9.0"], run.stderr
+    assert run.stderr.count("CacheWarning: ") == 1
+    assert "NUMBA_CACHE_DIR" in run.stderr
+
+
+def test_every_loop_is_declared_in_this_way():
+    assert modules_with("from numba") == ["toprank.compiled"]
+    assert not modules_with("import numba")
+
+
+def modules_with(text):
+    files = [path for path in PACKAGE.rglob("*.py") if f"\n{text}" in path.read_text(encoding="utf-8")]
+    return sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files)
