@@ -1,5 +1,6 @@
 """The fast sums against extended precision, on inputs chosen to break them."""
 
+import itertools
 import subprocess
 import sys
 import tracemalloc
@@ -123,6 +124,22 @@ def test_exact_sums_of_any_points(wide, narrow, offset, function):
     targets = np.concatenate([narrow + offset, wide + 1.0])
     q = np.cos(np.arange(len(sources)))
     assert relative_error(function, targets, sources, q, pair_sum(targets, sources, q, function=function)) < 1e-12
+
+
+@pytest.mark.parametrize("function", ALL)
+@pytest.mark.parametrize("exponent", [39, 41, 47, 50, 51, 52, 53, 54, 60, 900])
+def test_points_with_gaps_between_numbers(exponent, function):
+    """Around 2⁵³ neighbouring numbers are a box apart, and beyond it farther."""
+    rng = np.random.default_rng(exponent)
+    bases = [2.0**exponent, -1.37 * 2.0**exponent, 1.999 * 2.0**exponent]
+    for base, widest in itertools.product(bases, [0, 3, 40, 40 * 64, 40 * 2**11]):
+        steps = np.spacing(abs(base)) * rng.integers(-widest, widest + 1, 200)
+        y, z, q = base + steps[:80], base + steps[70:], rng.random(130)
+        assert relative_error(function, y, z, q, pair_sum(y, z, q, function=function)) < 1e-12
+        if function == "erfc":
+            for eps in (1e-3, 1e-7, 1e-12):
+                series = pair_sum(y, z, q, function=function, summation="erfc", eps=eps)
+                assert relative_error(function, y, z, q, series) < eps
 
 
 def test_shift_reflection_and_order(rng):

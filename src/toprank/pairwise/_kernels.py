@@ -255,7 +255,7 @@ def fourier_sums(
 ) -> None:
     """The sum (30): series of the clusters within the cut-off of a target, twice the weight of those farther above.
 
-    `first` is the lowest cluster of each target that is not too far below it.
+    No cluster before `first` of a target is within the cut-off.
     """
     n_clusters = len(centres)
     above = np.zeros(n_clusters + 1)
@@ -264,6 +264,8 @@ def fourier_sums(
     shift_sine, shift_cosine = np.sin(2.0 * h * width), np.cos(2.0 * h * width)
     for i in range(len(targets)):
         y, k = targets[i], first[i]
+        while k < n_clusters and y - centres[k] > cutoff:
+            k += 1
         value = 0.0
         before, sine, cosine = np.inf, 0.0, 0.0
         while k < n_clusters and centres[k] - y <= cutoff:

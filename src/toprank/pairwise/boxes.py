@@ -28,7 +28,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from toprank.pairwise._kernels import TERMS, box_moments, evaluate, interact
-from toprank.pairwise.pair_sums import FUNCTIONS, box_range
+from toprank.pairwise.pair_sums import FUNCTIONS, boxes_between
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,6 @@ class Boxes:
 
     width: float
     positions: Floats
-    first: float
     numbers: tuple[NDArray[np.int64], ...]
     """The box of each point of each set, where empty boxes were left out; else empty arrays."""
 
@@ -126,25 +125,25 @@ class Boxes:
     def of(cls, width: float, *point_sets: Floats) -> Boxes:
         """Boxes of a given width, a power of two; empty ones are left out where there would be many."""
         smallest, largest = min(points.min() for points in point_sets), max(points.max() for points in point_sets)
-        first, last = box_range(smallest, largest, width)
-        if last - first < max(64, sum(map(len, point_sets)) // 32):
-            return cls(width, np.arange(first, last + 1), first, (_NONE,) * len(point_sets))
+        boxes = boxes_between(smallest, largest, width, sum(map(len, point_sets)))
+        if boxes is not None:
+            return cls(width, boxes, (_NONE,) * len(point_sets))
         ends = np.cumsum([len(points) for points in point_sets])[:-1]
         positions, numbers = np.unique(np.floor(np.concatenate(point_sets) / width), return_inverse=True)
-        return cls(width, positions, first, tuple(np.split(numbers, ends)))
+        return cls(width, positions, tuple(np.split(numbers, ends)))
 
     def moments(
         self, points: Floats, weights: Floats, which: int = 0, rows: NDArray[Any] | None = None, n_rows: int = 1
     ) -> Floats:
         """Moments of the boxes under weights of the points, for each row of points: shape (rows, boxes, 16)."""
-        rows, shape = _NONE if rows is None else rows, (n_rows, len(self.positions))
-        moments: Floats = box_moments(points, 1 / self.width, self.first, self.numbers[which], rows, weights, shape)
+        rows, shape, first = _NONE if rows is None else rows, (n_rows, len(self.positions)), self.positions[0]
+        moments: Floats = box_moments(points, 1 / self.width, first, self.numbers[which], rows, weights, shape)
         return moments
 
     def values(self, points: Floats, polynomials: Floats, which: int = 0, rows: NDArray[Any] | None = None) -> Floats:
         """The polynomials of the boxes at the points, for each point those of its row."""
         rows = _NONE if rows is None else rows
-        values: Floats = evaluate(points, 1 / self.width, self.first, self.numbers[which], rows, polynomials)
+        values: Floats = evaluate(points, 1 / self.width, self.positions[0], self.numbers[which], rows, polynomials)
         return values
 
 

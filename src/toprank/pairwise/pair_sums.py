@@ -28,6 +28,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 _SIGMOID_SCALE = np.sqrt(1.5) / np.pi
 # Entries of a block of the direct sum: a few megabytes.
 _BLOCK_ENTRIES = 500_000
+# Up to this number a box and its centre are exact, for every width that is used.
+_LARGEST_NUMBER = 2.0**40
 
 
 def pair_sum(
@@ -128,11 +130,16 @@ def check_summation(summation: Any, eps: Any) -> None:
         raise ValueError(f"eps must be at least 1e-13 and below 1, got {eps!r}; use a value such as 1e-6")
 
 
-def box_range(smallest: float, largest: float, width: float) -> tuple[float, float]:
-    """The numbers of the first and the last box of a given width that some points need."""
+def boxes_between(smallest: float, largest: float, width: float, n_points: int) -> Floats | None:
+    """The numbers of all boxes of a given width that points between two others may lie in.
+
+    None where these would be many more than the points, or so large that they and their centres are not exact.
+    """
     if max(abs(smallest), abs(largest)) > 1e300:
         raise ValueError(f"points must be at most 1e300 in absolute value, got {smallest:g} to {largest:g}; scale them")
-    return float(np.floor(smallest / width)), float(np.floor(largest / width))
+    first, last = np.floor(smallest / width), np.floor(largest / width)
+    few = last - first < max(64, n_points // 32) and max(abs(first), abs(last)) < _LARGEST_NUMBER
+    return np.arange(first, last + 1) if few else None
 
 
 def fast_or_direct_sum(y: Floats, z: Floats, q: Floats, function: str, summation: str, eps: float) -> Floats:
@@ -198,24 +205,29 @@ def erfc_sum(y: Floats, z: Floats, q: Floats, eps: float) -> Floats:
 
     parameters = SeriesParameters.of(eps)
     width = 2 * parameters.cluster_radius
-    clusters, numbers = _clusters(z, width)
-    centres = (clusters + 0.5) * width
+    centres, numbers = _clusters(z, width)
     total = np.zeros(len(centres))
     A, B = np.zeros((2, len(centres), parameters.n_terms))
     fourier_coefficients(numbers, z - centres[numbers], q, parameters.h, B, A, total)
     n = 2 * np.arange(parameters.n_terms) + 1
     scale = np.exp(-((n * parameters.h) ** 2)) / n
-    first = np.searchsorted(clusters, np.ceil((y - parameters.cutoff) / width - 0.5))
+    first = np.searchsorted(centres, np.nextafter(y - parameters.cutoff, -np.inf))
     values = np.empty(len(y))
     fourier_sums(y, first, centres, width, parameters.cutoff, parameters.h, A * scale, B * scale, total, values)
     return values
 
 
 def _clusters(z: Floats, width: float) -> tuple[Floats, NDArray[np.int64]]:
-    """The clusters in rising order and the number of each point's cluster; all within the range where they are few."""
-    first, last = box_range(z.min(), z.max(), width)
-    positions = np.floor(z / width)
-    if last - first < max(64, len(positions) // 32):
-        return np.arange(first, last + 1), (positions - first).astype(np.int64)
-    clusters, numbers = np.unique(positions, return_inverse=True)
-    return clusters, numbers.astype(np.int64)
+    """The centres of the clusters in rising order and the number of each point's cluster."""
+    boxes = boxes_between(z.min(), z.max(), width, len(z))
+    if boxes is not None:
+        return (boxes + 0.5) * width, (np.floor(z / width) - boxes[0]).astype(np.int64)
+    boxes, numbers = np.unique(np.floor(z / width), return_inverse=True)
+    if max(abs(boxes[0]), abs(boxes[-1])) < _LARGEST_NUMBER:
+        return (boxes + 0.5) * width, numbers
+    width = 2.0 ** np.floor(np.log2(width))  # divides without rounding
+    boxes, numbers = np.unique(np.floor(z / width), return_inverse=True)
+    lowest, highest = np.full(len(boxes), np.inf), np.full(len(boxes), -np.inf)
+    np.minimum.at(lowest, numbers, z)
+    np.maximum.at(highest, numbers, z)
+    return np.clip((boxes + 0.5) * width, lowest, highest), numbers  # no centre is rounded away from its points
