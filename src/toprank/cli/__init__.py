@@ -12,6 +12,9 @@ def main() -> None:
     if absent:
         sys.stderr.write(f"error: the command line needs {', '.join(absent)}; run: pip install 'toprank[cli]'\n")
         raise SystemExit(1)
-    from toprank.cli.app import app
+    from toprank.cli.standard_streams import whole_streams
 
-    app(prog_name="toprank")
+    with whole_streams():
+        from toprank.cli.app import app
+
+        app(prog_name="toprank")

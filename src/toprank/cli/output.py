@@ -16,6 +16,8 @@ from typing import Any, TypeVar, get_type_hints
 
 import typer
 
+from toprank.cli.standard_streams import LostOutput
+
 _Result = TypeVar("_Result")
 _Command = Callable[..., Any]
 # The command that runs: its options are those that a message may name.
@@ -169,15 +171,11 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # those that concern the user become notes
                 return command(*args, **kwargs)
-        except (typer.Exit, typer.Abort, typer.BadParameter):
+        except (typer.Exit, typer.Abort, typer.BadParameter, LostOutput):
             raise
         except KeyboardInterrupt:
             typer.echo("stopped by the keyboard", err=True)
             raise typer.Exit(130) from None
-        except BrokenPipeError:
-            # the reader, such as head, has what it wants; nothing must be written at the exit either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
         except Exception as error:
             if os.environ.get(_DEBUG):
                 raise
