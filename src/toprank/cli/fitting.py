@@ -172,7 +172,7 @@ def _missing(rows: Any) -> dict[str, int]:
     counts = {}
     for name in rows.columns.used:
         series = rows.X[name]
-        counts[name] = int(series.is_nan().sum() if series.dtype.is_float() else series.null_count())
+        counts[name] = int(np.isnan(series.to_numpy()).sum()) if series.dtype.is_float() else series.null_count()
     return {name: count for name, count in counts.items() if count}
 
 

@@ -110,10 +110,13 @@ def _budget(source: Any, model: Any, top: int | None, share: float | None, outpu
 
 
 def _count_rows(source: Any, model: Any) -> int:
-    if model.columns is None:
+    from toprank.tables.source import VERBATIM
+    from toprank.tables.training import check_kind, needed_kinds
+
+    if check_kind(source, model):
         return sum(batch.X.shape[0] for batch in source.batches(model.n_features_in_, 0.0))
-    first = next(name for name in model.columns if source.names.count(name) == 1)
-    return sum(len(batch.frame) for batch in source.batches({first: "verbatim"}))
+    first = next(iter(needed_kinds(source, model)))
+    return sum(len(batch.frame) for batch in source.batches({first: VERBATIM}))
 
 
 def _blocks(

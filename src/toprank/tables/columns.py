@@ -14,6 +14,7 @@ Left out are dates, columns without any value or with one value only, and text o
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,7 +74,7 @@ def choose_columns(
     Columns
         What is used and what is not.
     """
-    columns = Columns(left_out=dict(left_out or {}))
+    columns, categorical = Columns(left_out=dict(left_out or {})), {*categorical}
     for name, kind in kinds.items():
         if kind in (NUMBER, TEXT):
             role, reason = _role(frame[name], kind, name in categorical)
@@ -98,7 +99,7 @@ def choose_columns(
 
 def _role(series: Any, kind: str, categorical: bool) -> tuple[str, str]:
     """How a column is used, or why it is not."""
-    known = series.drop_nans() if kind == NUMBER else series.drop_nulls()
+    known = _numbers_of(series) if kind == NUMBER else series.drop_nulls()
     distinct = known.n_unique()
     if not len(known):
         return "", "it has no values"
@@ -114,8 +115,13 @@ def _role(series: Any, kind: str, categorical: bool) -> tuple[str, str]:
     return CATEGORY, ""
 
 
+def _numbers_of(series: Any) -> Any:
+    """A column of numbers without missing ones; it is asked first, as in wide tables each step of polars is felt."""
+    return series.drop_nans() if np.isnan(series.to_numpy()).any() else series
+
+
 def _check_size(series: Any, known: Any) -> None:
-    largest = float(known.abs().max())
+    largest = float(np.abs(known.to_numpy()).max())
     if largest > _LARGEST:
         row = int(np.flatnonzero(~(np.abs(series.fill_nan(0.0).to_numpy()) <= _LARGEST))[0])
         value = series[row]
@@ -157,7 +163,8 @@ def prepared(frame: Any, used: Mapping[str, str]) -> Any:
 
     pl = polars()
     frame = _as_polars(frame, used)
-    absent = [name for name in used if name not in frame.columns]
+    there = {*frame.columns}
+    absent = [name for name in used if name not in there]
     if absent:
         raise TableError(f"the table has no column {absent[0]!r}, which the model needs")
     done = []
@@ -180,11 +187,11 @@ def _as_polars(frame: Any, used: Mapping[str, str]) -> Any:
     pl, pandas = polars(), sys.modules.get("pandas")
     if pandas is None or not isinstance(frame, pandas.DataFrame):
         return frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
-    names = list(frame.columns)
-    repeated = [name for name in used if names.count(name) > 1]
-    if repeated:
-        raise TableError(f"the table has {names.count(repeated[0])} columns {repeated[0]!r}; keep one of them")
-    return pl.DataFrame({name: _from_pandas(name, frame[name]) for name in used if name in names})
+    times = Counter(frame.columns)
+    several = [name for name in used if times[name] > 1]
+    if several:
+        raise TableError(f"the table has {times[several[0]]} columns {several[0]!r}; keep one of them")
+    return pl.DataFrame({name: _from_pandas(name, frame[name]) for name in used if times[name]})
 
 
 def _from_pandas(name: str, series: Any) -> Any:

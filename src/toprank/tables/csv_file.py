@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from toprank.tables.errors import NotANumberError, TableError, excerpt
-from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars
+from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars, repeated
 from toprank.text_files import content_size, open_content
 
 BLOCK = 8 << 20
@@ -69,11 +69,10 @@ class CSVTable:
         block, start = next(self._blocks(_GUESS), (b"", self._start))
         if not self._rows_of(block).strip():
             raise TableError(f"{self.path!r} cannot be used: {_NO_ROWS}")
-        texts = self._parse(block, start, dict.fromkeys(self._unique(), TEXT))
-        return {name: TEXT if name in as_text else _kind(texts[name]) for name in self._unique()}
-
-    def _unique(self) -> list[str]:
-        return [name for name in self.names if self.names.count(name) == 1]
+        several = {*repeated(self.names)}
+        unique = [name for name in self.names if name not in several]
+        fields = self._parse(block, start, dict.fromkeys(unique, VERBATIM))
+        return {name: TEXT if name in as_text else _kind(fields[name]) for name in unique}
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
         """Rows with the named columns, some megabytes at a time."""
@@ -125,7 +124,7 @@ class CSVTable:
     def _parse(self, block: bytes, start: int, kinds: Mapping[str, str]) -> Any:
         """A frame of a block; the fast way where polars takes it as it is, else a careful one."""
         pl = polars()
-        place_of = {self.names.index(name): name for name in kinds}
+        place_of = {i: name for i, name in enumerate(self.names) if name in kinds}
         last = self._short_names[-1]  # it shows short lines
         dtypes = {self._short_names[i]: pl.Float64 if kinds[place_of[i]] == NUMBER else pl.String for i in place_of}
         dtypes.setdefault(last, pl.String)
@@ -149,7 +148,7 @@ class CSVTable:
             return pl.read_csv(
                 block,
                 separator=self.delimiter,
-                columns=sorted(dtypes, key=self._short_names.index),
+                columns=[name for name in self._short_names if name in dtypes],
                 schema={name: dtypes.get(name, pl.String) for name in self._short_names},
             )
         except (pl.exceptions.PolarsError, ValueError):
@@ -251,11 +250,11 @@ def _is_blank(fields: list[str], n_names: int) -> bool:
 
 
 def _kind(series: Any) -> str:
-    """What a column of text holds, by these rows."""
+    """What a column of fields holds, by these rows."""
     _, wrong = as_number(series)
     if wrong is None:
         return NUMBER
-    return DATE if is_date(series) else TEXT
+    return DATE if is_date(as_text(series)) else TEXT
 
 
 def is_date(series: Any) -> bool:

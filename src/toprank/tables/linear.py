@@ -13,8 +13,6 @@ from toprank.tables.errors import TableError
 from toprank.tables.source import polars
 
 Floats = NDArray[np.float64]
-# No file holds this category, as control characters are not part of text.
-_UNKNOWN = "\x00unknown"
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,7 @@ def linear_scorer(model: Any) -> LinearScorer | None:
     categories: dict[str, tuple[dict[str, float], float]] = {}
     if "category" in slices:
         names = [name for name, kind in model.columns.items() if kind == CATEGORY]
-        categories, added = _of_categories(transformer.named_transformers_["category"], names, slices["category"])
-        constant += added
+        categories = _of_categories(transformer.named_transformers_["category"], names, slices["category"])
     return LinearScorer(numbers, slopes, centres, if_missing, categories, constant)
 
 
@@ -164,19 +161,19 @@ def _of_numbers(pipeline: Any, w: Floats) -> tuple[Floats, Floats, Floats, float
     return slopes, centres, if_missing, -float(scaled[d:] @ scaler.mean_[d:])
 
 
-def _of_categories(
-    encoder: Any, names: list[str], w: Floats
-) -> tuple[dict[str, tuple[dict[str, float], float]], float]:
-    """Values of each category, and the constant: what the encoder makes of unknown categories everywhere."""
-    pl = polars()
+def _of_categories(encoder: Any, names: list[str], w: Floats) -> dict[str, tuple[dict[str, float], float]]:
+    """Of each column the values by category, and that of an unknown one.
 
-    def score(texts: dict[str, list[str]]) -> Floats:
-        return np.asarray(encoder.transform(pl.DataFrame(texts)) @ w, dtype=np.float64)
-
-    constant = float(score({name: [_UNKNOWN] for name in names})[0])
-    table = {}
-    for name, known in zip(names, encoder.categories_, strict=True):
-        texts = [str(text) for text in known]
-        values = score({other: texts if other == name else [_UNKNOWN] * len(texts) for other in names}) - constant
-        table[name] = (dict(zip(texts, values.tolist(), strict=True)), 0.0)
-    return table, constant
+    The columns of 0 and 1 of a categorical column are those of its frequent categories, in their order, and then one of
+    the infrequent ones together, if there are such; an unknown category counts as infrequent, or as none.
+    """
+    table, start = {}, 0
+    for name, categories, infrequent in zip(names, encoder.categories_, encoder.infrequent_categories_, strict=True):
+        rare = set() if infrequent is None else set(infrequent)
+        frequent = [text for text in categories if text not in rare]
+        end = start + len(frequent)
+        unknown = float(w[end]) if rare else 0.0
+        values = {**dict.fromkeys(rare, unknown), **dict(zip(frequent, w[start:end].tolist(), strict=True))}
+        table[name] = (values, unknown)
+        start = end + bool(rare)
+    return table

@@ -14,7 +14,7 @@ def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
     Parameters
     ----------
     used : dict
-        Names and kinds of columns; see `toprank.tables.columns`.
+        Names and kinds of the columns of such a frame, in their order; see `toprank.tables.columns`.
     ranker : estimator
         The last step, named "rank".
 
@@ -27,9 +27,10 @@ def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    numbers = [name for name, kind in used.items() if kind != CATEGORY]
-    categories = [name for name, kind in used.items() if kind == CATEGORY]
-    parts: list[tuple[str, Any, list[str]]] = []
+    # by place, as a ColumnTransformer looks for each name among all
+    numbers = [i for i, kind in enumerate(used.values()) if kind != CATEGORY]
+    categories = [i for i, kind in enumerate(used.values()) if kind == CATEGORY]
+    parts: list[tuple[str, Any, list[int]]] = []
     if numbers:
         parts.append(("number", Pipeline(number_steps()), numbers))
     if categories:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,29 +61,39 @@ class Source(Protocol):
 
 def require_columns(source: Source, names: Collection[str], remedy: str) -> None:
     """Check that columns are there, each once."""
+    times = Counter(source.names)
     for name in names:
-        times = source.names.count(name)
-        if times != 1:
-            has = "has no column" if times == 0 else f"has {times} columns"
+        if times[name] != 1:
+            has = f"has {times[name]} columns" if times[name] else "has no column"
             raise TableError(f"{source.path!r} {has} {name!r}; {remedy}, its columns are {listed(source.names)}")
+
+
+def repeated(names: Collection[str]) -> list[str]:
+    """Names that occur several times, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def as_text(series: Any) -> Any:
     """A series as strings without spaces around them; missing words become null."""
     pl = polars()
-    text = series.cast(pl.String).str.strip_chars()
-    return pl.select(pl.when(~text.str.to_lowercase().is_in(MISSING_WORDS)).then(text)).to_series().alias(series.name)
+    text = series.cast(pl.String).str.strip_chars().to_frame()
+    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS)
+    return text.select(pl.when(known).then(pl.first())).to_series()
 
 
 def as_number(series: Any) -> tuple[Any, int | None]:
     """A series as doubles with nan for missing, and the place of the first value that is no number."""
     pl = polars()
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == pl.Boolean or dtype == pl.Null:
-        return series.cast(pl.Float64).fill_null(float("nan")), None
     if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
         return series, 0 if len(series) else None
-    text = as_text(series)
-    number = text.cast(pl.Float64, strict=False)
-    wrong = number.is_null() & text.is_not_null()
-    return number.fill_null(float("nan")), wrong.arg_max() if wrong.any() else None
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        series = series.cast(pl.String)
+    number = series.cast(pl.Float64, strict=False)
+    wrong = None
+    if number.null_count() > series.null_count():  # a missing word, spaces, or no number
+        text = as_text(series)
+        number = text.cast(pl.Float64, strict=False)
+        no_number = number.is_null() & text.is_not_null()
+        wrong = no_number.arg_max() if no_number.any() else None
+    return number.fill_null(float("nan")) if number.null_count() else number, wrong

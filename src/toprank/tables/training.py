@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from toprank.tables.columns import Columns, choose_columns
 from toprank.tables.errors import NotANumberError, TableError
 from toprank.tables.labels import positive_rows
-from toprank.tables.source import NUMBER, TEXT, VERBATIM, Source, polars, require_columns
+from toprank.tables.source import NUMBER, TEXT, VERBATIM, Source, polars, repeated, require_columns
 from toprank.tables.svmlight_file import SvmlightTable
 
 Advance = Callable[[int], Any]
@@ -95,10 +95,10 @@ def read_to_learn(
     if id_column == target or target in ignore:
         raise TableError(f"the target {target!r} cannot be the identifier or ignored too; name another column")
     kinds = source.kinds({*categorical, *special})
-    kinds = {name: kind for name, kind in kinds.items() if name not in special and name not in ignore}
+    unused = {*special, *ignore}
+    kinds = {name: kind for name, kind in kinds.items() if name not in unused}
     frame = read_frame(source, kinds, special, advance)
-    repeated = sorted({name for name in source.names if source.names.count(name) > 1})
-    left_out = dict.fromkeys(repeated, "several columns have this name")
+    left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
     return _labelled(frame, target, positive, id_column, columns, [*columns.notes])
 
@@ -144,8 +144,8 @@ def read_to_test(
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
     if all_columns:
-        others = [name for name in source.names if name not in kinds and source.names.count(name) == 1]
-        kinds |= {name: VERBATIM for name in others if name not in (target, id_column)}
+        known = {*kinds, target, id_column, *repeated(source.names)}
+        kinds |= {name: VERBATIM for name in source.names if name not in known}
     special = {target: TEXT, **({id_column: VERBATIM} if id_column else {})}
     pieces = []
     for batch in source.batches({**kinds, **special}):
@@ -170,7 +170,8 @@ def check_kind(source: Any, model: Any) -> bool:
 
 def needed_kinds(source: Source, model: Any) -> dict[str, str]:
     """The columns of a model, as they are read from a file; an error names those that the file has not."""
-    absent = [name for name in model.columns if name not in source.names]
+    there = {*source.names}
+    absent = [name for name in model.columns if name not in there]
     if absent:
         also = f" and {len(absent) - 1} more of the model's columns" if len(absent) > 1 else ""
         raise TableError(
