@@ -75,12 +75,12 @@ class Counted(BadLine):
 def test_every_bad_line_is_looked_at_a_fixed_number_of_times():
     n = 500
     numbers = np.arange(1, 2 * n, 2)
-    rows = Rows(np.zeros((n, 1)), np.zeros(n, np.int64), numbers, numbers)
-    block = Block(rows, [Counted(number, "bad") for number in range(2, 2 * n + 1, 2)], Place(2 * n, 2 * n))
+    rows = Rows(np.zeros((n, 1)), np.zeros(n, np.int64), numbers, numbers, (numbers > 1).astype(np.int64))
+    block = Block(rows, [Counted(number, "bad") for number in range(2, 2 * n + 1, 2)], n, Place(2 * n, 2 * n))
     Counted.looks = 0
     parts = list(batches(iter([block]), 1))
     assert Counted.looks <= 2 * n
-    assert [len(part.bad) for part in parts] == [0, *[1] * n]
+    assert [len(part.bad) for part in parts] == [part.n_bad for part in parts] == [0, *[1] * n]
 
 
 def test_svmlight_after_a_byte_order_mark(tmp_path):

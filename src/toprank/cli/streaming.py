@@ -113,7 +113,8 @@ def _scaler(source: Any, scale_rows: int, skips: bool) -> Any:
 
     from toprank.streams.rows import Batch, batches, stop_at
 
-    first: Any = next(batches(source.blocks(source.start()), scale_rows), Batch(None, [], source.start()))
+    blocks = source.blocks(source.start(), stops=not skips)
+    first: Any = next(batches(blocks, scale_rows), Batch(None, [], 0, source.start()))
     if first.bad and not skips:
         raise stop_at(first.bad[0], source)
     require_rows(source.path, 0 if first.rows is None else len(first.rows), first.bad)

@@ -1,7 +1,8 @@
 """Blocks of text lines to rows, compiled: comma-separated values and svmlight.
 
-Both kernels fill arrays that the caller has made large enough and return how much they filled: good rows, bad lines,
-and numbers that `parse_number` leaves to Python. A bad line leaves no trace among the rows.
+Both kernels fill arrays that the caller has made large enough for all rows and return how many there are: good rows,
+bad lines, numbers that `parse_number` leaves to Python, and lines. All bad lines and all numbers that are left are
+counted, and as many described as there is room for. A bad line leaves no trace among the rows.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ IGNORED, TARGET = -1, -2
 ZERO_ONE, NUMERIC, TEXTUAL = 0, 1, 2
 # How far the value of a number that is left to Python may be from the true one, relative to it.
 _NEAR = 1e-15
+# Bad lines of a block, and numbers left to Python, that there is room for at first.
+_BAD_ROOM, _LEFT_ROOM = 100, 1000
 
 
 class Labels(NamedTuple):
@@ -33,27 +36,32 @@ class Labels(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the kernels fill: of each good row label, end and line; of each bad line what, where and in which place."""
+    """What the kernels fill: of each good row label, end, line and the number of bad lines since the row before it."""
 
     y: NDArray[np.int64]
     ends: NDArray[np.int64]
     lines: NDArray[np.int64]
+    skipped: NDArray[np.int64]
     bad: NDArray[np.int64]
-    """Columns: line, what is wrong, column or index, start and end of the text."""
+    """The first bad lines. Columns: line, what is wrong, column or index, start and end of the text."""
     left: NDArray[np.int64]
     """Columns: place of the number among the values, row, start and end of the text."""
 
 
-def room(n_lines: int, n_values: int) -> Found:
-    """Arrays for so many lines and values."""
-    y, ends, lines = (np.empty(n_lines, np.int64) for _ in range(3))
-    return Found(y, ends, lines, np.empty((n_lines, 5), np.int64), np.empty((n_values, 4), np.int64))
+def room(n_rows: int, n_left: int = _LEFT_ROOM) -> Found:
+    """Arrays for so many rows and numbers left to Python."""
+    y, ends, lines, skipped = (np.empty(n_rows, np.int64) for _ in range(4))
+    bad, left = np.empty((_BAD_ROOM, 5), np.int64), np.empty((n_left, 4), np.int64)
+    return Found(y, ends, lines, skipped, bad, left)
 
 
 @compiled()
-def parse_csv(text: Any, delimiter: int, slots: Any, labels: Any, fill: float, X: Any, found: Any) -> Any:
-    """Rows of comma-separated values; `slots` says what a column is for, `fill` replaces missing values unless nan."""
-    n_rows, n_bad, n_left, line, start = 0, 0, 0, 0, 0
+def parse_csv(text: Any, stops: bool, delimiter: int, slots: Any, labels: Any, fill: float, X: Any, found: Any) -> Any:
+    """Rows of comma-separated values, with `stops` up to the first bad line.
+
+    `slots` says what a column is for, `fill` replaces missing values unless nan.
+    """
+    n_rows, n_bad, n_left, line, start, skipped = 0, 0, 0, 0, 0, 0
     while start < len(text):
         end = _line_end(text, start)
         line += 1
@@ -65,11 +73,13 @@ def parse_csv(text: Any, delimiter: int, slots: Any, labels: Any, fill: float, X
                 text, start, last, delimiter, slots, labels, fill, X, n_rows, found, n_left
             )
             if what == 0:
-                found.ends[n_rows], found.lines[n_rows] = min(after, len(text)), line
-                n_rows, n_left = n_rows + 1, n_left + n_more
+                _note_row(found, n_rows, min(after, len(text)), line, skipped)
+                n_rows, n_left, skipped = n_rows + 1, n_left + n_more, 0
             else:
-                _note(found.bad[n_bad], line, what, column, a, b)
-                n_bad += 1
+                _note_bad(found.bad, n_bad, line, what, column, a, b)
+                n_bad, skipped = n_bad + 1, skipped + 1
+                if stops:
+                    break
         start = after
     return n_rows, n_bad, n_left, line
 
@@ -109,7 +119,7 @@ def _csv_row(
                 value, status = fill, NUMBER
             X[row, slot] = value
             if status == LEFT:
-                _note_left(found.left[n_left + n_more], slot, row, a, b)
+                _note_left(found.left, n_left + n_more, slot, row, a, b)
                 n_more += 1
             elif status != NUMBER:
                 wrong = _wrong(status)
@@ -123,10 +133,13 @@ def _csv_row(
 
 @compiled()
 def parse_svmlight(
-    text: Any, base: int, n_features: int, labels: Any, data: Any, indices: Any, indptr: Any, found: Any
+    text: Any, stops: bool, base: int, n_features: int, labels: Any, data: Any, indices: Any, indptr: Any, found: Any
 ) -> Any:
-    """Rows ``label index:value ... # comment``; indices count from `base` and rise."""
-    n_rows, n_bad, n_left, line, start = 0, 0, 0, 0, 0
+    """Rows ``label index:value ... # comment``, with `stops` up to the first bad line.
+
+    Indices count from `base` and rise.
+    """
+    n_rows, n_bad, n_left, line, start, skipped = 0, 0, 0, 0, 0, 0
     indptr[0] = 0
     while start < len(text):
         end = _line_end(text, start)
@@ -140,12 +153,14 @@ def parse_svmlight(
                 text, first, last, base, n_features, labels, data, indices, indptr[n_rows], n_rows, found, n_left
             )
             if what == 0:
-                found.ends[n_rows], found.lines[n_rows] = min(end + 1, len(text)), line
+                _note_row(found, n_rows, min(end + 1, len(text)), line, skipped)
                 indptr[n_rows + 1] = indptr[n_rows] + n_values
-                n_rows, n_left = n_rows + 1, n_left + n_more
+                n_rows, n_left, skipped = n_rows + 1, n_left + n_more, 0
             else:
-                _note(found.bad[n_bad], line, what, place, a, b)
-                n_bad += 1
+                _note_bad(found.bad, n_bad, line, what, place, a, b)
+                n_bad, skipped = n_bad + 1, skipped + 1
+                if stops:
+                    break
         start = end + 1
     return n_rows, n_bad, n_left, line
 
@@ -197,7 +212,7 @@ def _svmlight_row(
             return ORDER, index, a, b, 0, 0
         value, status = parse_number(text, colon + 1, b)
         if status == LEFT:
-            _note_left(found.left[n_left + n_more], at + n_values, row, colon + 1, b)
+            _note_left(found.left, n_left + n_more, at + n_values, row, colon + 1, b)
             n_more += 1
         elif status != NUMBER:
             return _wrong(status), index, colon + 1, b, 0, 0
@@ -307,10 +322,17 @@ def _wrong(status: int) -> int:
 
 
 @compiled()
-def _note(out: Any, line: int, what: int, place: int, start: int, end: int) -> None:
-    out[0], out[1], out[2], out[3], out[4] = line, what, place, start, end
+def _note_row(found: Any, row: int, end: int, line: int, skipped: int) -> None:
+    found.ends[row], found.lines[row], found.skipped[row] = end, line, skipped
 
 
 @compiled()
-def _note_left(out: Any, place: int, row: int, start: int, end: int) -> None:
-    out[0], out[1], out[2], out[3] = place, row, start, end
+def _note_bad(bad: Any, at: int, line: int, what: int, place: int, start: int, end: int) -> None:
+    if at < len(bad):
+        bad[at, 0], bad[at, 1], bad[at, 2], bad[at, 3], bad[at, 4] = line, what, place, start, end
+
+
+@compiled()
+def _note_left(left: Any, at: int, place: int, row: int, start: int, end: int) -> None:
+    if at < len(left):
+        left[at, 0], left[at, 1], left[at, 2], left[at, 3] = place, row, start, end

@@ -30,10 +30,10 @@ class State:
         self.n_rows += len(rows)
         self.n_positives += int(rows.y.sum())
 
-    def count_bad(self, lines: list[BadLine]) -> None:
+    def count_bad(self, n_bad: int, first: list[BadLine]) -> None:
         """Count bad lines, and keep the first of all."""
-        self.n_bad += len(lines)
-        self.bad.extend(lines[: MOST_BAD_LINES - len(self.bad)])
+        self.n_bad += n_bad
+        self.bad.extend(first[: MOST_BAD_LINES - len(self.bad)])
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from toprank.streams.rows import BadLine, Block, Place, Rows
 from toprank.streams.text import choose_columns, excerpt, label_reason
 
 _BLOCK_VALUES = 2_000_000
+_MOST_BAD = 100  # of a slice, with their reasons
 _SAMPLE = 1 << 16
 
 
@@ -70,8 +71,8 @@ class ParquetFile:
         """The first row."""
         return Place(0, 0)
 
-    def blocks(self, start: Place) -> Iterator[Block]:
-        """All rows from a place on."""
+    def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
+        """All rows from a place on; with `stops` up to the slice with the first bad row."""
         step = max(1, _BLOCK_VALUES // (self.n_features + 1))
         for first in range(start.position, self.size, step):
             frame = self._frame.slice(first, step).select([self.target, *self._features]).collect()
@@ -82,13 +83,17 @@ class ParquetFile:
                 X = np.where(np.isnan(X), self.fill_missing, X)
             finite = np.isfinite(X)
             good = known & finite.all(axis=1)
+            wrong = np.flatnonzero(~good)
             bad = [
                 BadLine(first + i + 1, self._reason(X[i]) if known[i] else self._label_reason(column[i]))
-                for i in np.flatnonzero(~good).tolist()
+                for i in wrong[:_MOST_BAD].tolist()
             ]
             numbers = first + 1 + np.flatnonzero(good)
-            rows = Rows(np.ascontiguousarray(X[good]), labels[good], numbers, numbers)
-            yield Block(rows, bad, Place(first + len(frame), first + len(frame)))
+            skipped = np.diff(numbers, prepend=first) - 1
+            rows = Rows(np.ascontiguousarray(X[good]), labels[good], numbers, numbers, skipped)
+            yield Block(rows, bad, len(wrong), Place(first + len(frame), first + len(frame)))
+            if stops and bad:
+                return
 
     def _labels(self, column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """1 for positives, and which labels can be read."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
+
+# Bad lines that are kept with their reasons, at most, until the batch is full that they belong to.
+_MOST_WAITING = 1000
 
 
 class Place(NamedTuple):
@@ -42,12 +45,13 @@ class BadLineError(ValueError):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in the order of the file, each with the place where it ends."""
+    """Rows in the order of the file, each with the place where it ends and the bad lines since the row before it."""
 
     X: Any
     y: NDArray[np.int64]
     positions: NDArray[np.int64]
     lines: NDArray[np.int64]
+    skipped: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.y)
@@ -55,16 +59,16 @@ class Rows:
     def part(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
         chosen = slice(start, stop)
-        return Rows(self.X[chosen], self.y[chosen], self.positions[chosen], self.lines[chosen])
+        return Rows(self.X[chosen], self.y[chosen], self.positions[chosen], self.lines[chosen], self.skipped[chosen])
 
-    def followed_by(self, other: Rows) -> Rows:
-        """These rows and then those."""
-        X = vstack([self.X, other.X], format="csr") if issparse(self.X) else np.vstack([self.X, other.X])
-        joined = (
-            np.concatenate(pair)
-            for pair in ((self.y, other.y), (self.positions, other.positions), (self.lines, other.lines))
-        )
-        return Rows(X, *joined)
+    @staticmethod
+    def joined(parts: list[Rows]) -> Rows:
+        """The rows of all parts, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        X = [part.X for part in parts]
+        columns = zip(*((part.y, part.positions, part.lines, part.skipped) for part in parts), strict=True)
+        return Rows(vstack(X, format="csr") if issparse(X[0]) else np.vstack(X), *map(np.concatenate, columns))
 
     @property
     def end(self) -> Place:
@@ -73,10 +77,11 @@ class Rows:
 
 
 class Block(NamedTuple):
-    """What one read of a file gave: rows, bad lines among them, and where it ended."""
+    """What one read of a file gave: rows, the first bad lines among them and the number of all, and where it ended."""
 
     rows: Rows
     bad: list[BadLine]
+    n_bad: int
     end: Place
 
 
@@ -96,8 +101,8 @@ class Source(Protocol):
     def start(self) -> Place:
         """Where the first row starts."""
 
-    def blocks(self, start: Place) -> Iterator[Block]:
-        """All rows from a place on."""
+    def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
+        """All rows from a place on; with `stops` up to the first bad line."""
 
     def identity(self, position: int) -> dict[str, Any]:
         """What tells the part of the file up to a position from that of another file."""
@@ -110,10 +115,11 @@ def stop_at(bad: BadLine, source: Source) -> BadLineError:
 
 
 class Batch(NamedTuple):
-    """Rows to learn from at once, the bad lines met before the last of them, and where it ends."""
+    """Rows to learn from at once, the bad lines met before the last of them (the first, and how many), and its end."""
 
     rows: Rows | None
     bad: list[BadLine]
+    n_bad: int
     end: Place
 
 
@@ -123,20 +129,37 @@ def batches(blocks: Iterator[Block], size: int) -> Iterator[Batch]:
     A bad line belongs to the batch in which the next row is: a run that stops at the end of a batch and goes on from
     there meets every bad line once.
     """
-    waiting: Rows | None = None
+    waiting: list[Rows] = []
+    n_waiting, skipped = 0, 0  # rows without a batch, bad lines after the last of them
     bad: deque[BadLine] = deque()
     end: Place | None = None
     for block in blocks:
-        rows = block.rows if waiting is None or not len(waiting) else waiting.followed_by(block.rows)
-        bad.extend(block.bad)
-        end = block.end
-        whole = len(rows) - len(rows) % size
-        for start in range(0, whole, size):
-            batch = rows.part(start, start + size)
-            before = []
-            while bad and bad[0].line < batch.end.line:
-                before.append(bad.popleft())
-            yield Batch(batch, before, batch.end)
-        waiting = rows.part(whole, len(rows))
+        bad.extend(block.bad[: max(0, _MOST_WAITING - len(bad))])
+        end, rows = block.end, block.rows
+        if not len(rows):
+            skipped += block.n_bad
+            continue
+        since = rows.skipped.copy()
+        since[0] += skipped
+        skipped = block.n_bad - int(rows.skipped.sum())
+        waiting.append(replace(rows, skipped=since))
+        n_waiting += len(rows)
+        if n_waiting >= size:
+            rows = Rows.joined(waiting)
+            whole = n_waiting - n_waiting % size
+            for start in range(0, whole, size):
+                yield _batch(rows.part(start, start + size), bad)
+            n_waiting -= whole
+            waiting = [rows.part(whole, len(rows))] if n_waiting else []
     if end is not None:
-        yield Batch(waiting if waiting is not None and len(waiting) else None, list(bad), end)
+        rest = Rows.joined(waiting) if waiting else None
+        n_bad = skipped if rest is None else skipped + int(rest.skipped.sum())
+        yield Batch(rest, list(bad), n_bad, end)
+
+
+def _batch(rows: Rows, bad: deque[BadLine]) -> Batch:
+    """A full batch, with the bad lines before its last row, which are taken off."""
+    before = []
+    while bad and bad[0].line < rows.end.line:
+        before.append(bad.popleft())
+    return Batch(rows, before, int(rows.skipped.sum()), rows.end)

@@ -221,7 +221,7 @@ class _Run:
 
     def to_the_end(self, batch: int, every: int, verbose: int) -> StreamResult:
         resumed_at = saved_at = self.state.n_rows
-        parts = batches(self.source.blocks(self.state.place), batch)
+        parts = batches(self.source.blocks(self.state.place, stops=not self.skips), batch)
         with _interrupts() as interrupted, progress(verbose, self.source.size, self.state.place.position) as shown:
             self._save()  # a path that cannot be written is told at once
             try:
@@ -259,7 +259,7 @@ class _Run:
             if scores is not None:
                 self.metrics.add(part.rows.y, scores, self.state.n_rows)
             self.state.count_rows(part.rows)
-        self.state.count_bad(part.bad)
+        self.state.count_bad(part.n_bad, part.bad)
         self.state.place = part.end
         self.whole = True
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from toprank.streams import _lines
@@ -24,8 +23,9 @@ _BLOCK = 4 << 20
 _LONGEST_LINE = 256 << 20
 _SAMPLE = 1 << 16
 _MARK = codecs.BOM_UTF8
-# So many lines at the start of a file without a single row are not a few bad lines but another format.
+# So many bad lines and so much text (or all there is) before the first row are not a few bad lines but another format.
 _MANY_LINES = 1000
+_MUCH_TEXT = 4 << 20
 
 
 class TextFile:
@@ -45,32 +45,47 @@ class TextFile:
         return Place(0, 0)
 
     @abstractmethod
-    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
+    def _parse(self, content: bytes, n_lines: int, stops: bool) -> tuple[Any, Found, tuple[int, int, int, int]]:
         """The matrix of the rows in a block, what was found besides, and how many rows, bad lines, numbers, lines."""
 
     @abstractmethod
     def _reason(self, what: int, place: int, text: str) -> str:
         """What is wrong with a line, in words."""
 
-    def blocks(self, start: Place) -> Iterator[Block]:
-        """All rows from a place on."""
-        first = start == self.start()
+    def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
+        """All rows from a place on; with `stops` up to the first bad line."""
+        barren, block = start == self.start(), None
+        first_bad, n_barren = None, 0  # before the first row
         for content, (position, line) in self._contents(start):
-            text = np.frombuffer(content, np.uint8)
-            matrix, found, (n_rows, n_bad, _, n_lines) = self._parse(text, content.count(b"\n") + 1)
-            shown = 1 if first and n_rows == 0 and n_bad >= _MANY_LINES else n_bad
-            rows = Rows(matrix, found.y[:n_rows], found.ends[:n_rows] + position, found.lines[:n_rows] + line)
-            bad = [
-                BadLine(
-                    line + int(number),
-                    self._reason(int(what), int(place), excerpt(content[a:b].decode("utf-8", errors="replace"))),
-                )
-                for number, what, place, a, b in found.bad[:shown]
-            ]
-            if shown < n_bad:
-                raise BadLineError.of(self.path, self.unit, bad[0], f"and so are the {n_bad - 1} lines after it")
-            yield Block(rows, bad, Place(position + len(content), line + n_lines))
-            first = False
+            block = self._block(content, Place(position, line), stops)
+            if barren:
+                first_bad = first_bad or next(iter(block.bad), None)
+                n_barren += int(block.rows.skipped[0]) if len(block.rows) else block.n_bad
+                reached = block.rows.positions[0] if len(block.rows) else block.end.position
+                if reached - start.position > _MUCH_TEXT:
+                    self._refuse_other_format(first_bad, n_barren)
+                barren = not len(block.rows)
+            yield block
+            if stops and block.bad:
+                return
+        if barren:
+            self._refuse_other_format(first_bad, n_barren)
+
+    def _block(self, content: bytes, start: Place, stops: bool) -> Block:
+        """The rows of some whole lines."""
+        position, line = start
+        matrix, found, (n_rows, n_bad, _, n_lines) = self._parse(content, content.count(b"\n") + 1, stops)
+        ends, lines = found.ends[:n_rows] + position, found.lines[:n_rows] + line
+        rows = Rows(matrix, found.y[:n_rows], ends, lines, found.skipped[:n_rows])
+        bad = [
+            BadLine(line + int(number), self._reason(int(what), int(place), _shown(content, a, b)))
+            for number, what, place, a, b in found.bad[:n_bad]
+        ]
+        return Block(rows, bad, n_bad, Place(position + len(content), line + n_lines))
+
+    def _refuse_other_format(self, first_bad: BadLine | None, n_bad: int) -> None:
+        if first_bad is not None and n_bad >= _MANY_LINES:
+            raise BadLineError.of(self.path, self.unit, first_bad, f"and so are the {n_bad - 1} lines after it")
 
     def _contents(self, start: Place) -> Iterator[tuple[bytes, Place]]:
         """Whole lines, some megabytes at a time, and where they start."""
@@ -146,13 +161,14 @@ class SvmlightFile(TextFile):
         largest = [block.rows.X.indices.max(initial=-1) for block in self.blocks(self.start())]
         return max(1, 1 + int(max(largest, default=-1)))
 
-    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
-        n_values = int(np.count_nonzero(text == ord(":")))
-        data, indices = np.empty(n_values), np.empty(n_values, np.int32)
-        indptr, found = np.empty(n_lines + 1, np.int32), _lines.room(n_lines, n_values)
-        counts = _lines.parse_svmlight(text, self.base, self.n_features, self.labels, data, indices, indptr, found)
+    def _parse(self, content: bytes, n_lines: int, stops: bool) -> tuple[Any, Found, tuple[int, int, int, int]]:
+        # a value takes four characters at least: a blank, an index, a colon, a digit
+        n_values = min(content.count(b":"), len(content) // 4 + 1)
+        data, indices, indptr = np.empty(n_values), np.empty(n_values, np.int32), np.empty(n_lines + 1, np.int32)
+        values, arguments = (data, indices, indptr), (self.base, self.n_features, self.labels)
+        found, counts = _filled(_lines.parse_svmlight, content, stops, arguments, values, n_lines)
         for place, _, start, end in found.left[: counts[2]]:
-            data[place] = float(text[start:end].tobytes())
+            data[place] = float(content[start:end])
         n_rows = counts[0]
         used = int(indptr[n_rows])
         return (
@@ -224,12 +240,14 @@ class CSVFile(TextFile):
         """After the names."""
         return Place(self._header_size, 1)
 
-    def _parse(self, text: NDArray[np.uint8], n_lines: int) -> tuple[Any, Found, tuple[int, int, int, int]]:
-        most_rows = min(n_lines, len(text) // len(self._slots) + 1) + 1
-        X, found = np.empty((most_rows, self.n_features)), _lines.room(n_lines + 1, most_rows * self.n_features)
-        counts = _lines.parse_csv(text, ord(self.delimiter), self._slots, self.labels, self._fill, X, found)
+    def _parse(self, content: bytes, n_lines: int, stops: bool) -> tuple[Any, Found, tuple[int, int, int, int]]:
+        # a row takes as many characters as columns at least, of delimiters and its end
+        most_rows = min(n_lines, len(content) // len(self._slots) + 1) + 1
+        X = np.empty((most_rows, self.n_features))
+        arguments = (ord(self.delimiter), self._slots, self.labels, self._fill)
+        found, counts = _filled(_lines.parse_csv, content, stops, arguments, (X,), most_rows)
         for slot, row, start, end in found.left[: counts[2]]:
-            X[row, slot] = float(text[start:end].tobytes())
+            X[row, slot] = float(content[start:end])
         return X[: counts[0]], found, counts
 
     def _reason(self, what: int, place: int, text: str) -> str:
@@ -243,6 +261,18 @@ class CSVFile(TextFile):
         return _number_reason(
             what, f"column {name!r}", text, "leave a column of text out by features=, or encode it before"
         )
+
+
+def _filled(
+    kernel: Any, content: bytes, stops: bool, arguments: tuple[Any, ...], values: tuple[Any, ...], n_rows: int
+) -> tuple[Found, tuple[int, int, int, int]]:
+    """What a kernel finds in a text, with room for all numbers that are left to Python, and how much it is."""
+    text, found = np.frombuffer(content, np.uint8), _lines.room(n_rows)
+    counts = kernel(text, stops, *arguments, *values, found)
+    if counts[2] > len(found.left):
+        found = _lines.room(n_rows, counts[2])
+        counts = kernel(text, stops, *arguments, *values, found)
+    return found, counts
 
 
 def choose_columns(path: str, columns: list[str], target: str, features: list[str] | None) -> list[str]:
@@ -266,6 +296,11 @@ def _listed(names: list[str], most: int = 12) -> str:
 def excerpt(text: str) -> str:
     """A text for a message, not too long."""
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _shown(content: bytes, start: int, end: int) -> str:
+    """A part of a line for a message; it may be very long, and its beginning is enough."""
+    return excerpt(content[start : min(end, start + 200)].decode("utf-8", errors="replace"))
 
 
 def label_reason(text: str, labels: Labels) -> str:
