@@ -465,16 +465,15 @@ def expected_failures(estimator):
     return failures
 
 
-# The checks compare models to 1e-7, so the optimum has to be found that exactly; gamma is a number, because a variance
-# of the features that knows no weights is none that knows repeated rows.
+# The checks compare models to 1e-7, so the optimum has to be found that exactly.
 @pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [
-        TopPush(kernel="rbf", gamma=0.5, tol=1e-10),
-        TauFPL(kernel="rbf", gamma=0.5, tol=1e-10),
-        PatMatNP(beta=1.0, alpha=1.0, kernel="rbf", gamma=0.5, tol=1e-14),
-        TauFPL(kernel="rbf", gamma=0.5, approximation="nystroem", n_components=20, random_state=0, tol=1e-10),
+        TopPush(kernel="rbf", tol=1e-10),
+        TauFPL(kernel="rbf", tol=1e-10),
+        PatMatNP(beta=1.0, alpha=1.0, kernel="rbf", tol=1e-14),
+        TauFPL(kernel="rbf", approximation="nystroem", n_components=20, random_state=0, tol=1e-10),
         TopPushK(k=1.5, kernel="precomputed", tol=1e-10),
     ],
     expected_failed_checks=expected_failures,

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from toprank.kernels import features
-from toprank.kernels.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, in_blocks
+from toprank.kernels.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, draw_rows, in_blocks
 from toprank.kernels.kernel import Kernel
 from toprank.solvers.matrix import one_blas_thread
 
@@ -149,3 +149,16 @@ def test_both_dense_or_sparse():
         for result in both_dense_or_sparse(A, B):
             assert hasattr(result, "toarray") == sparse
             np.testing.assert_array_equal(dense(result), X)
+
+
+def test_rows_are_drawn_by_their_weights():
+    """Equal weights give a part of a permutation; a weight of 3 is as often drawn as any of three repeated rows."""
+    np.testing.assert_array_equal(draw_rows(np.full(50, 7.0), 9, seed()), np.sort(seed().permutation(50)[:9]))
+    weights, times, runs = np.ones(20), np.ones(20, np.intp), 4000
+    weights[0], times[0] = 3.0, 3
+    copies = np.repeat(np.arange(20), times)
+    drawn = sum(0 in draw_rows(weights, 1, np.random.RandomState(i)) for i in range(runs)) / runs
+    repeated = sum(0 in copies[draw_rows(np.ones(22), 1, np.random.RandomState(i))] for i in range(runs)) / runs
+    assert drawn == pytest.approx(3 / 22, abs=0.02)
+    assert repeated == pytest.approx(3 / 22, abs=0.02)
+    assert set(draw_rows(np.array([1e-300, 1.0, 1.0]), 2, seed())) == {1, 2}

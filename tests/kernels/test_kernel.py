@@ -103,6 +103,45 @@ def test_gamma_is_that_of_scikit_learn(gamma, storage, rng):
     assert Kernel.resolve("rbf", storage(np.ones((4, 2))), "scale").gamma == 1.0  # no variance
 
 
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gamma_takes_a_weight_for_a_repeated_row(storage, dtype, rng):
+    X = (3 * rng.standard_normal((60, 5)) * (rng.random((60, 5)) < 0.6) + 100 * (storage is np.asarray)).astype(dtype)
+    times = rng.integers(1, 9, 60)
+    repeated = np.repeat(X.astype(np.float64), times, axis=0)
+    kernel = Kernel.resolve("rbf", storage(X), "scale", weights=times / 7)
+    assert kernel.gamma == pytest.approx(1 / (5 * repeated.var()), rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1])
+def test_rounding_is_no_variance(value):
+    for dtype in (np.float32, np.float64):
+        assert Kernel.resolve("rbf", np.full((61, 3), value, dtype), "scale").gamma == 1.0
+
+
+def distances(A, B):
+    """Squared distances from differences, in extended precision."""
+    A, B = (dense(X).astype(np.longdouble) for X in (A, B))
+    return ((A[:, None] - B) ** 2).sum(axis=-1)
+
+
+@pytest.mark.parametrize("width", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("spread", [1e-3, 1e8])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_a_gaussian_of_rows_far_apart_keeps_its_digits(width, spread, share, stored, rng):
+    """Clusters of a given width as a part of their distances, dense rows and rows of many zeros."""
+    centres = rng.standard_normal((30, 6)) * (rng.random((30, 6)) < share)
+    X = centres[np.arange(90) % 30]
+    X[30:] += width * rng.standard_normal((60, 6)) * (X[30:] != 0)
+    X = stored(spread * X)
+    A, B, gamma = X[:50], X[20:], 0.1 / (width * spread) ** 2
+    squared = distances(A, B)
+    block = Kernel.resolve("rbf", B, gamma).block(A, B)
+    np.testing.assert_allclose(block, np.exp(-gamma * squared).astype(float), atol=2e-6 if X.dtype == "f" else 2e-12)
+    if width < 1e-2:
+        assert np.all(block[np.asarray(squared == 0)] == 1.0)
+
+
 @given(
     st.lists(st.lists(st.floats(-1e3, 1e3, width=32), min_size=3, max_size=3), min_size=1, max_size=6),
     st.floats(1e-6, 1e3),

@@ -27,7 +27,7 @@ kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, defaul
     matrix. With a kernel of values about 1 smaller penalties are of use, such as alpha = 1e-3.
 gamma : {"scale", "auto"} or float, default="scale"
     Parameter of "rbf", ``exp(-gamma * ||x - x'||²)``, "poly" and "sigmoid"; "scale" is ``1 / (n_features * X.var())``,
-    "auto" is ``1 / n_features``.
+    where rows count by their weights, "auto" is ``1 / n_features``.
 degree, coef0 : float, default=3 and 0.0
     Parameters of "poly", ``(gamma * x·x' + coef0) ** degree``, and "sigmoid", ``tanh(gamma * x·x' + coef0)``. The
     latter is seldom positive semidefinite; then `fit` says so, and an approximation takes its positive part.

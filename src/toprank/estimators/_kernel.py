@@ -107,10 +107,10 @@ class KernelClassifier(TopClassifier):
             self._fit_expansion(X, positive, weights, rows)
             return
         if self.approximation is not None:
-            kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
+            kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0, weights)
             random_state, size = check_random_state(self.random_state), min(int(self.n_components), X.shape[0])
             if self.approximation == "nystroem":
-                self.feature_map_: Any = NystroemFeatures.fit(kernel, X, size, random_state)
+                self.feature_map_: Any = NystroemFeatures.fit(kernel, X, size, random_state, weights)
             else:
                 self.feature_map_ = FourierFeatures.fit(kernel.gamma, X, int(self.n_components), random_state)
             X = self.feature_map_(X)
@@ -128,7 +128,7 @@ class KernelClassifier(TopClassifier):
         else:
             X = X[order]
         given, X = X, without_offset(X) if self.kernel == "linear" else X
-        kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
+        kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0, weights[order])
         formulation = self._formulation()
         self.solver_ = self._kernel_solver_for(formulation, kernel, X) if self.solver == "auto" else self.solver
         # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.

@@ -37,6 +37,18 @@ def both_dense_or_sparse(A: Any, B: Any) -> tuple[Any, Any]:
     return (A.toarray(), B) if issparse(A) else (A, B.toarray())
 
 
+def draw_rows(weights: Floats, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+    """Numbers of so many rows, drawn at random one by one with chances in proportion to their weights, and sorted.
+
+    Of exponential waiting times at the rates of the weights the first ones are taken; that of a weight of 2 is the
+    first of two of a weight of 1. Equal weights give the first rows of a permutation.
+    """
+    n = len(weights)
+    order, waiting = random_state.permutation(n), np.empty(n)
+    waiting[order] = np.sort(random_state.standard_exponential(n))
+    return np.sort(np.argsort(waiting / (weights / weights.max()), kind="stable")[:size])
+
+
 def inverse_root(matrix: NDArray[Any]) -> Floats:
     """R with R Rᵀ = K⁻¹ on the eigenvectors of positive eigenvalues, of which there is one column each."""
     values, vectors = np.linalg.eigh(np.asarray(matrix, dtype=np.float64))
@@ -55,10 +67,16 @@ class NystroemFeatures:
     normalisation: Floats
 
     @staticmethod
-    def fit(kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState) -> NystroemFeatures:
+    def fit(
+        kernel: Kernel,
+        X: Any,
+        n_components: int,
+        random_state: np.random.RandomState,
+        weights: Floats | None = None,
+    ) -> NystroemFeatures:
         """Draw the rows, and decompose their kernel matrix; directions that it does not have are left out."""
-        rows = np.sort(random_state.permutation(X.shape[0])[:n_components])
-        components = X[rows]
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        components = X[draw_rows(weights, n_components, random_state)]
         wide = components.astype(np.float64)
         return NystroemFeatures(kernel, components, inverse_root(kernel.block(wide, wide)))
 

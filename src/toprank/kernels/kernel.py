@@ -10,17 +10,13 @@ sigmoid      :math:`\tanh(\gamma\, a \cdot b + c_0)`
 precomputed  the block is given
 ===========  =======================================
 
-Every entry is a function of one inner product. For dense rows the Gaussian kernel puts the norms into two more columns,
-:math:`-\gamma \|a - b\|^2 = (2\gamma a,\ -\gamma\|a\|^2,\ 1) \cdot (b,\ 1,\ -\gamma\|b\|^2)`, so that a block is one
-matrix product, a minimum with zero and an exponential. Rows are centred first: distances stay, norms shrink, and with
-them the rounding. In single precision the error of the exponent is a few units of 6e-8 times
-:math:`\gamma (\|a\|^2 + \|b\|^2)`; where that product is large, the matrix product is done in double precision.
+Every entry is a function of one inner product, or of a distance: `toprank.kernels.gaussian`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -28,36 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.kernels import gaussian
+from toprank.kernels.operand import Operand, float_type, products, squared_norms, without_duplicates
 from toprank.solvers.matrix import in_parallel, one_blas_thread
 
 Floats = NDArray[np.float64]
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Entries of a tile: its product and its exponential stay in the cache of a core.
 _TILE_ENTRIES = 1 << 17
-# Largest γ‖a‖² of centred rows for which the product is done in single precision.
-_SINGLE_PRECISION = 8.0
-# Up to this number of sparse rows are made dense for the product with other sparse rows.
-_FEW_SPARSE_ROWS = 8
-
-
-@dataclass(frozen=True)
-class Operand:
-    """Rows as a kernel wants them: see `Kernel.prepare`."""
-
-    values: Any
-    """Rows, dense or CSR; for the Gaussian kernel centred, and if dense with two more columns, 1 and −γ‖b‖²."""
-    exponents: Floats
-    """−γ‖b‖² of each row, for the Gaussian kernel, else zeros."""
-    centre: NDArray[Any] | None
-    dtype: Any
-    """Type of the kernel's values."""
-
-    def take(self, rows: Any) -> Operand:
-        """Some of the rows."""
-        return replace(self, values=self.values[rows], exponents=self.exponents[rows])
-
-    def __len__(self) -> int:
-        return len(self.exponents)
+# A deviation that is a smaller share of the mean is rounding.
+_CONSTANT = 1e-15
 
 
 @dataclass(frozen=True)
@@ -76,8 +52,9 @@ class Kernel:
         gamma: Any = "scale",
         degree: Any = 3,
         coef0: Any = 0.0,
+        weights: Floats | None = None,
     ) -> Kernel:
-        """Check the parameters, and compute γ from X as scikit-learn does.
+        """Check the parameters, and compute γ from X as scikit-learn does, but with the weights of the rows.
 
         Parameters
         ----------
@@ -89,6 +66,8 @@ class Kernel:
             "scale" is 1 / (n_features · X.var()), "auto" is 1 / n_features.
         degree, coef0 : float
             Parameters of "poly" and "sigmoid".
+        weights : ndarray of shape (n_samples,), optional
+            Weights of the rows in the variance: a weight of 2 equals a repeated row.
 
         Returns
         -------
@@ -107,7 +86,7 @@ class Kernel:
             raise ValueError(f"degree={degree!r} takes roots of negative numbers; use a whole number such as 3")
         if isinstance(gamma, str):
             if kernel in ("poly", "rbf", "sigmoid"):
-                variance = _variance(X) if gamma == "scale" else 1.0
+                variance = _variance(X, weights) if gamma == "scale" else 1.0
                 gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
             else:
                 gamma = 1.0  # not used
@@ -117,35 +96,28 @@ class Kernel:
         """Kernel values of every row of A with every row of B; if precomputed, A is that block already."""
         if self.name == "precomputed":
             return np.asarray(A)
-        dtype = np.result_type(_float_type(A), _float_type(B))
+        if issparse(A) != issparse(B):
+            raise ValueError("a kernel block needs both sides dense or both sparse; convert one of them")
+        dtype = np.result_type(float_type(A), float_type(B))
         right = self.prepare(B.astype(dtype, copy=False))
-        return self.between(self.prepare(A.astype(dtype, copy=False), right.centre), right)
+        return self.between(self.prepare(A.astype(dtype, copy=False), right), right)
 
     def diagonal(self, A: Any) -> NDArray[Any]:
         """Kernel value of every row with itself; if precomputed, the diagonal of the square block A."""
-        n, dtype = A.shape[0], _float_type(A)
+        n, dtype = A.shape[0], float_type(A)
         if self.name == "precomputed":
             return np.array(np.asarray(A).diagonal(), dtype=dtype)
         if self.name == "rbf":
             return np.ones(n, dtype=dtype)
         if callable(self.name):
             return np.array([self._call(A[i : i + 1], A[i : i + 1], dtype)[0, 0] for i in range(n)], dtype=dtype)
-        return self._finish(_squared_norms(A).astype(dtype))
+        return self._finish(squared_norms(A).astype(dtype))
 
-    def prepare(self, X: Any, centre: NDArray[Any] | None = None) -> Operand:
-        """Do once for many blocks what depends on one side only; both sides of a block need the same centre."""
-        dtype = _float_type(X)
-        if self.name != "rbf":
-            return Operand(X, np.zeros(X.shape[0]), None, dtype)
-        if issparse(X):
-            return Operand(X, -self.gamma * _squared_norms(X), None, dtype)
-        if centre is None:
-            centre = X.mean(axis=0, dtype=np.float64).astype(dtype) if len(X) else np.zeros(X.shape[1], dtype)
-        values = np.empty((len(X), X.shape[1] + 2), dtype=dtype)
-        np.subtract(X, centre, out=values[:, :-2])
-        exponents = -self.gamma * _squared_norms(values[:, :-2])
-        values[:, -2], values[:, -1] = 1.0, exponents
-        return Operand(values, exponents, centre, dtype)
+    def prepare(self, X: Any, like: Operand | None = None) -> Operand:
+        """Do once for many blocks what depends on one side only; `like` is the other side, if it is known."""
+        if self.name == "rbf":
+            return gaussian.prepare(X, self.gamma, like)
+        return Operand(X, np.zeros(X.shape[0]), None, float_type(X))
 
     def between(
         self, left: Operand, right: Operand, out: NDArray[Any] | None = None, *, parallel: bool = True
@@ -154,8 +126,6 @@ class Kernel:
 
         The tiles depend on the sizes only, so the result is the same for any number of cores.
         """
-        if issparse(left.values) != issparse(right.values):
-            raise ValueError("a kernel block needs both sides dense or both sparse; convert one of them")
         m, n = len(left), len(right)
         block = np.empty((m, n), dtype=np.result_type(left.dtype, right.dtype)) if out is None else out
         if callable(self.name):
@@ -182,46 +152,25 @@ class Kernel:
         return block
 
     def _tile(self, left: Operand, right: Operand, out: NDArray[Any]) -> None:
-        if self.name != "rbf":
-            _products(left.values, right.values, out)
-            self._finish(out)
+        if self.name == "rbf":
+            gaussian.fill(left, right, self.gamma, out)
             return
-        needs_double = out.dtype == np.float32 and self._is_far(left) and self._is_far(right)
-        exponent = np.empty(out.shape) if needs_double else out
-        if issparse(left.values):
-            wide = np.float64 if needs_double else out.dtype
-            _products(left.values.astype(wide, copy=False), right.values.astype(wide, copy=False), exponent)
-            exponent *= 2 * self.gamma
-            exponent += left.exponents[:, None].astype(exponent.dtype)
-            exponent += right.exponents.astype(exponent.dtype)
-        else:
-            a, b = left.values, right.values
-            if needs_double:
-                a, b = a.astype(np.float64), b.astype(np.float64)
-                b[:, -1] = right.exponents
-            a = a * a.dtype.type(2 * self.gamma)
-            a[:, -2], a[:, -1] = left.exponents, 1.0
-            np.matmul(a, b.T, out=exponent)
-        np.minimum(exponent, 0.0, out=exponent)
-        np.exp(exponent, out=out, casting="same_kind")
+        products(left.values, right.values, out)
+        self._finish(out)
 
-    def _is_far(self, rows: Operand) -> bool:
-        """Whether some row is so far from the centre that single precision would lose digits."""
-        return bool(rows.exponents.min() < -_SINGLE_PRECISION)
-
-    def _finish(self, products: NDArray[Any]) -> NDArray[Any]:
+    def _finish(self, values: NDArray[Any]) -> NDArray[Any]:
         """From inner products to kernel values, in place."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.name in ("poly", "sigmoid"):
-                products *= self.gamma
-                products += self.coef0
+                values *= self.gamma
+                values += self.coef0
             if self.name == "sigmoid":
-                np.tanh(products, out=products)
+                np.tanh(values, out=values)
             if self.name == "poly":
-                _raise_to(products, self.degree)
-        if self.name == "poly" and not np.isfinite(products).all():
+                _raise_to(values, self.degree)
+        if self.name == "poly" and not np.isfinite(values).all():
             raise ValueError(self.too_large(np.inf))
-        return products
+        return values
 
     def too_large(self, largest: float) -> str:
         """The message of an error about kernel values that are too large to compute with."""
@@ -262,50 +211,22 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-def _float_type(X: Any) -> Any:
-    return np.dtype(np.float32) if X.dtype == np.float32 else np.dtype(np.float64)
-
-
-def _variance(X: Any) -> float:
-    """Variance of all entries, without a second copy of X."""
-    size = X.shape[0] * X.shape[1]
+def _variance(X: Any, weights: Floats | None) -> float:
+    """Weighted variance of all entries, without a second copy of X; zero if it is only rounding."""
+    n, d = X.shape
+    weights = np.ones(n) if weights is None else weights / weights.max()
+    size = float(weights.sum()) * d
     if issparse(X):
-        X = _without_duplicates(X)
-        mean = float(X.data.sum(dtype=np.float64)) / size
-        zeros = size - X.nnz
-        return float((np.square(X.data - mean, dtype=np.float64).sum() + zeros * mean**2) / size)
-    mean = float(X.mean(dtype=np.float64))
-    blocks = (X[i : i + 1024] for i in range(0, len(X), 1024))
-    return float(sum(np.square(rows - mean, dtype=np.float64).sum() for rows in blocks) / size)
-
-
-def _squared_norms(X: Any) -> Floats:
-    """Squared norms of the rows in float64, without a second copy of X."""
-    if issparse(X):
-        squares = _without_duplicates(X).astype(np.float64).power(2)
-        return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
-    blocks = (X[i : i + 1024].astype(np.float64) for i in range(0, len(X), 1024))
-    return np.concatenate([np.einsum("ij,ij->i", rows, rows) for rows in blocks] or [np.zeros(0)])
-
-
-def _without_duplicates(X: Any) -> Any:
-    """A CSR matrix in which no entry is stored in two parts."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def _products(A: Any, B: Any, out: NDArray[Any]) -> None:
-    """Inner products of all rows of A with all rows of B."""
-    if not issparse(A):
-        np.matmul(A, B.T, out=out)
-    elif A.shape[0] <= _FEW_SPARSE_ROWS:
-        out[:] = (B @ A.toarray().T).T
-    elif B.shape[0] <= _FEW_SPARSE_ROWS:
-        out[:] = A @ B.toarray().T
+        X = without_duplicates(X)
+        of_entries, entries = np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)
+        mean = float((of_entries * entries).sum()) / size
+        squares = float((of_entries * (entries - mean) ** 2).sum())
+        squares += max(size - float(of_entries.sum()), 0.0) * mean**2
     else:
-        out[:] = (A @ B.T).toarray()
+        blocks = [(weights[i : i + 1024, None], X[i : i + 1024]) for i in range(0, n, 1024)]
+        mean = float(sum((some * rows).sum() for some, rows in blocks)) / size
+        squares = float(sum((some * np.square(rows - np.float64(mean))).sum() for some, rows in blocks))
+    return squares / size if squares > size * (_CONSTANT * mean) ** 2 else 0.0
 
 
 def _raise_to(values: NDArray[Any], degree: float) -> None:

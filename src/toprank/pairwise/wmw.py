@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.checks import require_count, require_positive
 from toprank.estimators._base import check_magnitude, without_offset
-from toprank.kernels.features import both_dense_or_sparse, in_blocks, inverse_root
+from toprank.kernels.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
 from toprank.kernels.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
@@ -54,7 +54,8 @@ class WMWRanker(BaseEstimator):
         With a kernel the score is Σ aᵢ k(x, xᵢ), and ‖w‖² is aᵀKa; a function gets two blocks of rows. (The paper's
         (43) penalises ‖a‖² instead: that is the linear ranker on the columns of the kernel matrix as features.)
     gamma : {"scale", "auto"} or float, default="scale"
-        Parameter of the kernel; "scale" is ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+        Parameter of the kernel; "scale" is ``1 / (n_features * X.var())``, where rows count by their weights, "auto" is
+        ``1 / n_features``.
     degree, coef0 : float, default=3 and 0.0
         Parameters of "poly" and "sigmoid".
     n_components : int, default=1000
@@ -322,7 +323,7 @@ class WMWRanker(BaseEstimator):
         from toprank.pairwise.objective import PairLoss  # imports numba
         from toprank.pairwise.solvers import Problem, solve_ncg, solve_newton_cg
 
-        features, to_dual = self._features(X, kept)
+        features, to_dual = self._features(X, kept, preferences.weights)
         loss = PairLoss(preferences, self.summation, self.eps)
         problem = Problem(features, loss, float(self.alpha), self.verbose)
         limit = {} if self.max_iter is None else {"max_iter": self.max_iter}
@@ -349,7 +350,9 @@ class WMWRanker(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _features(self, X: Any, kept: NDArray[np.bool_]) -> tuple[Any, NDArray[Any] | None]:
+    def _features(
+        self, X: Any, kept: NDArray[np.bool_], weights: NDArray[np.float64]
+    ) -> tuple[Any, NDArray[Any] | None]:
         """The matrix to learn on, and for a kernel the matrix from its coefficients to those of the kernel form.
 
         With the kernel matrix K of the components and its eigenvectors U and eigenvalues Λ, the features are
@@ -358,13 +361,12 @@ class WMWRanker(BaseEstimator):
         if self.kernel == "linear":
             self.kernel_form_ = "linear"
             return without_offset(X), None
-        self._kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0)
+        self._kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0, weights)
         n_rows = X.shape[0]
         self.kernel_form_ = "exact" if n_rows <= self.n_components else "nystroem"
         chosen = np.arange(n_rows)
         if self.kernel_form_ == "nystroem":
-            drawn = check_random_state(self.random_state).choice(n_rows, int(self.n_components), replace=False)
-            chosen = np.sort(drawn)
+            chosen = draw_rows(weights, int(self.n_components), check_random_state(self.random_state))
         self.components_ = np.flatnonzero(kept)[chosen] if self.kernel == "precomputed" else X[chosen]
         columns = self._kernel_of(X)
         to_dual = inverse_root(columns[chosen])
