@@ -9,8 +9,8 @@ import pytest
 from report import browser
 from report.models import FirstColumn, cut_by_precision, model_and_rows, ranked_rows
 from toprank.metrics import enrichment_factor, precision_at_k, recall_at_k, tpr_at_fpr
-from toprank.plots.curves import list_lengths
-from toprank.plots.intervals import clopper_pearson
+from toprank.ranking.curves import list_lengths
+from toprank.ranking.intervals import clopper_pearson
 from toprank.report import embedding, write_report
 
 

@@ -98,7 +98,7 @@ def _note_extra_columns(source: Any, model: Any, id_column: str | None, output: 
 
 def _budget(source: Any, model: Any, top: int | None, share: float | None, output: Output) -> int | None:
     """How many rows to write; a share needs a look at how many there are."""
-    from toprank.metrics._ranking import ROUNDING
+    from toprank.ranking.tie_runs import ROUNDING
 
     if share is None:
         return top

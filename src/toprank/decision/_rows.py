@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite, indexable
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_method_params
 
-from toprank.metrics._ranking import label_column, require_present
+from toprank.ranking.tie_runs import label_column, require_present
 
 
 def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaincinv
 
 from toprank.checks import require_share
-from toprank.metrics._ranking import score_column
+from toprank.ranking.tie_runs import score_column
 
 # A score that is computed once more may differ in its last bits, for instance in a batch of another size. A threshold
 # that is a score is raised by so many units of rounding, so that rows equal to the one it came from stay below it.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from toprank.checks import is_count
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import check_response_method, scores_of
-from toprank.metrics._ranking import ROUNDING, _group_codes, check_share, label_column
+from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
 
 
 class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -181,7 +181,7 @@ def best_rows(
     else:
         labels = label_column(groups, "groups")
         check_consistent_length(scores, labels)
-        codes = _group_codes(labels).astype(np.intp)
+        codes = group_codes(labels).astype(np.intp)
     sizes = np.bincount(codes, minlength=1)
     wanted = np.full(len(sizes), k) if share is None else np.floor(share * sizes * (1 + ROUNDING))
     order = np.lexsort((-scores, codes))  # stable: rows of equal score stay in the order of the batch

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expi
 
-from toprank.metrics._ranking import Floats, TieRuns, as_rows, tie_runs
+from toprank.ranking.tie_runs import Floats, TieRuns, as_rows, tie_runs
 
 # Up to here the discounts of the positions are added one by one, beyond it by an integral.
 _TABLE = 2**20

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from toprank.metrics._ranking import Floats, label_column, require_present, scores_and_weights
+from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank.metrics._ranking import ROUNDING, as_rows, check_share, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, as_rows, check_share, tie_runs
 
 
 def tpr_at_fpr(

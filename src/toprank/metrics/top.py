@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.metrics._ranking import ROUNDING, Rows, as_rows, check_share, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, tie_runs
 
 Average = Literal["micro", "macro"]
 

@@ -7,13 +7,13 @@ display without `ax` makes a figure of its own, unknown to pyplot: a notebook sh
 """
 
 from toprank.plots.convergence import ConvergenceDisplay, ConvergenceTrace
-from toprank.plots.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
 from toprank.plots.densities import ScoreDensityDisplay, ScoreHistogram
 from toprank.plots.neyman_pearson import NeymanPearsonBand, NeymanPearsonDisplay
-from toprank.plots.ranking import OperatingPoint, RankedList
 from toprank.plots.roc import RocAtTopDisplay
-from toprank.plots.thinning import thin
 from toprank.plots.top_of_list import GainDisplay, LiftDisplay, PrecisionAtKDisplay, PrecisionRecallAtTopDisplay
+from toprank.ranking.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
+from toprank.ranking.thinning import thin
 
 __all__ = [
     "ConvergenceDisplay",

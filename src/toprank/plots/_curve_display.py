@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_consistent_length
 
-from toprank.metrics._ranking import Floats
 from toprank.plots import _style
 from toprank.plots._display import Display, model_name, scores_of
-from toprank.plots.curves import TopCurve
-from toprank.plots.intervals import Band, fold_band
-from toprank.plots.ranking import OperatingPoint, RankedList
-from toprank.plots.thinning import thin
+from toprank.ranking.curves import TopCurve
+from toprank.ranking.intervals import Band, fold_band
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
+from toprank.ranking.thinning import thin
+from toprank.ranking.tie_runs import Floats
 
 # A label of more characters is broken, so that it fits above axes of 3.5 inches.
 LABEL_WIDTH = 36

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils._response import _get_response_values_binary
 
 from toprank.plots._style import new_axes
-from toprank.plots.ranking import RankedList
+from toprank.ranking.ranked_list import RankedList
 
 RULES = ("max_fpr", "k", "threshold")
 

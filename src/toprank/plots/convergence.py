@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from toprank.metrics._ranking import Floats
 from toprank.plots import _style
 from toprank.plots._display import Drawing, last_step, model_name
+from toprank.ranking.tie_runs import Floats
 
 AXES = {"iteration": "iteration", "passes": "passes over the data", "seconds": "time (s)"}
 # Up to so many iterations each has a marker: a solver may report only a few, or one.

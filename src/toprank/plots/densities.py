@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank.metrics._ranking import Floats
 from toprank.plots import _style
 from toprank.plots._display import Display
-from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
+from toprank.ranking.tie_runs import Floats
 
 # Beyond this the width of an axis overflows.
 LARGEST = 1e300

@@ -8,8 +8,8 @@ import numpy as np
 
 from toprank.plots import _style
 from toprank.plots._curve_display import CurveDisplay
-from toprank.plots.curves import RocCurve
-from toprank.plots.ranking import OperatingPoint
+from toprank.ranking.curves import RocCurve
+from toprank.ranking.ranked_list import OperatingPoint
 
 
 class RocAtTopDisplay(CurveDisplay):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from toprank.metrics._ranking import Floats
 from toprank.plots import _style
 from toprank.plots._curve_display import CurveDisplay
-from toprank.plots.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, list_lengths
-from toprank.plots.intervals import Band
-from toprank.plots.ranking import OperatingPoint
+from toprank.ranking.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, list_lengths
+from toprank.ranking.intervals import Band
+from toprank.ranking.ranked_list import OperatingPoint
+from toprank.ranking.tie_runs import Floats
 
 
 class PrecisionAtKDisplay(CurveDisplay):

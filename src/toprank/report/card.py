@@ -12,7 +12,7 @@ import sklearn
 
 import toprank
 from toprank.decision import NeymanPearsonClassifier
-from toprank.plots.ranking import RankedList
+from toprank.ranking.ranked_list import RankedList
 from toprank.report.figures import convergence
 from toprank.report.inspection import Anatomy
 from toprank.report.svg import Figure

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 import toprank
 from toprank.decision import NeymanPearsonClassifier, TopKClassifier
-from toprank.metrics._ranking import positive_rows
 from toprank.plots._display import scores_of
-from toprank.plots.curves import list_lengths
-from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.ranking.curves import list_lengths
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
+from toprank.ranking.tie_runs import positive_rows
 from toprank.report import figures, svg
 from toprank.report.card import INTENDED_USE, certificate, groups, limits_of_use
 from toprank.report.embedding import embed

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.plots.ranking import RankedList
+from toprank.ranking.ranked_list import RankedList
 
 # Of so many of the best distinct scores each is stored, so that thresholds are exact; of the others so many in all.
 EXACT_SCORES = 100_000

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from toprank.metrics._ranking import Floats
 from toprank.plots.convergence import FLOOR, ConvergenceTrace
-from toprank.plots.curves import PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
 from toprank.plots.densities import ScoreHistogram
-from toprank.plots.ranking import RankedList
-from toprank.plots.thinning import thin
+from toprank.ranking.curves import PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
+from toprank.ranking.ranked_list import RankedList
+from toprank.ranking.thinning import thin
+from toprank.ranking.tie_runs import Floats
 from toprank.report.svg import Figure, count_axis, linear_axis, log_axis, rate_axis, share_axis
 from toprank.report.words import count, number, percent, round_percent
 

@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
 from toprank.metrics import partial_auc_score
-from toprank.metrics._ranking import Floats
 from toprank.plots._display import scores_of
+from toprank.ranking.tie_runs import Floats
 from toprank.report.inspection import Anatomy, Part
 
 MOST_SHOWN = 20

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from toprank.metrics import partial_auc_score, wmw_score
-from toprank.plots.intervals import clopper_pearson
-from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.ranking.intervals import clopper_pearson
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
 from toprank.report.words import count, limits, number, percent, round_percent
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)

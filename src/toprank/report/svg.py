@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank.metrics._ranking import Floats
 from toprank.plots._style import log_ticks
+from toprank.ranking.tie_runs import Floats
 from toprank.report.words import count, round_percent, superscript
 
 WIDTH, HEIGHT = 360, 250

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, binomtest, t
 
 from toprank.decision import fpr_upper_bound
-from toprank.plots.intervals import clopper_pearson, fold_band, one_sided_lower, one_sided_upper
+from toprank.ranking.intervals import clopper_pearson, fold_band, one_sided_lower, one_sided_upper
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7, 40])

@@ -100,7 +100,7 @@ def as_rows(
         kept = weight > 0
         score, positive, weight = score[kept], positive[kept], weight[kept]
         group = None if group is None else group[kept]
-    return Rows(score, positive, weight, None if group is None else _group_codes(group))
+    return Rows(score, positive, weight, None if group is None else group_codes(group))
 
 
 def label_column(values: ArrayLike, name: str, *, warn: bool = False) -> NDArray[Any]:
@@ -210,7 +210,7 @@ def check_share(name: str, value: float, *, low_open: bool = False) -> float:
     return float(value)
 
 
-def _group_codes(group: NDArray[Any]) -> NDArray[Any]:
+def group_codes(group: NDArray[Any]) -> NDArray[Any]:
     """Number the groups 0, 1, … in the order of their labels."""
     require_present(group, "groups", "give such rows a group of their own or drop them")
     codes = np.unique(group, return_inverse=True)[1]

@@ -22,7 +22,7 @@ from toprank.plots import (
     RankedList,
     RocCurve,
 )
-from toprank.plots.curves import EVERY_K, list_lengths
+from toprank.ranking.curves import EVERY_K, list_lengths
 
 
 @st.composite

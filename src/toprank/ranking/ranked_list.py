@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.metrics._ranking import ROUNDING, Floats, TieRuns, as_rows, check_share, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, Floats, TieRuns, as_rows, check_share, tie_runs
 
 
 @dataclass(frozen=True)

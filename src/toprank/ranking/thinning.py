@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.metrics._ranking import Floats
+from toprank.ranking.tie_runs import Floats
 
 # A line as wide as a page at 300 dots an inch has about this many columns of pixels.
 COLUMNS = 2000

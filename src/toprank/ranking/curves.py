@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.metrics._ranking import ROUNDING, Floats
-from toprank.plots.intervals import clopper_pearson
-from toprank.plots.ranking import OperatingPoint, RankedList
+from toprank.ranking.intervals import clopper_pearson
+from toprank.ranking.ranked_list import OperatingPoint, RankedList
+from toprank.ranking.tie_runs import ROUNDING, Floats
 
 # List lengths at which a curve over k is computed: each up to the first number, then by steps of this ratio.
 EVERY_K = 200
@@ -211,7 +211,7 @@ class PrecisionAtKCurve(TopCurve):
         k: float | None = None,
         threshold: float | None = None,
     ) -> Self:
-        """Compute the curve and its band, see `toprank.plots.intervals.clopper_pearson`."""
+        """Compute the curve and its band, see `toprank.ranking.intervals.clopper_pearson`."""
         ranked.require(positives=True)
         point = ranked.operating_point(max_fpr=max_fpr, k=k, threshold=threshold)
         lengths = list_lengths(ranked.total, point)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv, stdtrit
 
 from toprank.checks import require_share
-from toprank.metrics._ranking import Floats
+from toprank.ranking.tie_runs import Floats
 
 
 def clopper_pearson(successes: Floats, trials: Floats, confidence: float) -> tuple[Floats, Floats]:
