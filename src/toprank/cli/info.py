@@ -88,7 +88,7 @@ def _model(path: str, output: Output) -> dict[str, Any]:
         "target": getattr(table, "target", None),
         "positive": getattr(table, "positive", None),
         "id": getattr(table, "id_column", None),
-        "summary": getattr(table, "summary_", {}),
+        "summary": plain(getattr(table, "summary_", {})),
         "versions": read_container(path).header.get("versions", {}),
     }
 
@@ -104,7 +104,7 @@ def _described(record: dict[str, Any], path: str) -> str:
 
     lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
     summary = record["summary"]
-    if summary:
+    if "data" in summary:  # else it is not of the command line
         data = summary["data"]
         lines.append(f"  {'data':13}{data['learned_from']:,} of {data['rows']:,} rows of {data['file']}")
         lines.append(f"  {'fitted':13}{summary['fitted']}")

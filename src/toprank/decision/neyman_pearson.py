@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.checks import is_count, require_share
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, splits_of, take_names
-from toprank.decision._scores import check_response_method, scores_of
+from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.estimators._above_zero import PredictsAboveZero
+from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
 
@@ -125,6 +127,24 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         ...
     ValueError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
+            "classes_": TWO_CLASSES,
+            "thresholds_": Array("f8", ("n_models",)),
+            "estimators_": Items(Part(RESPONSES), "n_models"),
+            "estimator_": Part(RESPONSES, optional=True),
+            "threshold_": Number(),
+            "n_calibration_": count(1),
+            "rank_": count(1),
+            "violation_probability_": Number(0, 1),
+            "fpr_bound_": Number(0, 1),
+            "guaranteed_": FLAG,
+        },
+        fitted="guaranteed_",
+        relations={"a model": lambda known: bool(known["estimators_"])},
+    )
 
     def __init__(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +15,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from toprank.checks import is_count
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
-from toprank.decision._scores import check_response_method, scores_of
+from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
+from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
 
 
 class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -64,6 +66,15 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> int(alert[day == 1].sum()), int(alert[day == 2].sum())
     (20, 20)
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
+            "classes_": TWO_CLASSES,
+            "estimator_": Part(RESPONSES),
+        },
+        fitted="estimator_",
+    )
 
     def __init__(
         self, estimator: Any, k: int | None = None, *, share: float | None = None, response_method: str = "auto"

@@ -25,6 +25,7 @@ from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
+from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.problem import Problem, Solution, WeightedRows
@@ -35,11 +36,30 @@ _LARGEST_WEIGHT = 1e100
 _OF_A_MODEL = ("coef_", "dual_coef_", "support_", "support_vectors_", "feature_map_")
 
 
+# Rules for what a model has whatever its direction is made of.
+COMMON_STATE = {
+    **FEATURES,
+    "classes_": TWO_CLASSES,
+    "threshold_": Number(),
+    "intercept_": Array("f", (1,)),
+    "objective_": Number(),
+    "dual_objective_": Number(finite=False),
+    "dual_gap_": Number(low=0, finite=False),
+    "n_iter_": count(),
+    "solver_": WORD,
+    "history_": HISTORY,
+    "_solution": Kind((Solution,), optional=True),
+    "_solution_of": Kind((str,), ("features", "rows")),
+}
+
+
 class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
 
     remedies: ClassVar[str] = ""
     """What helps when w = 0 is optimal; empty for formulations that cannot collapse."""
+
+    saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, "coef_": Array("f", (1, "n_features_in_"))})
 
     alpha: float
     surrogate: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from toprank.checks import require_count, require_positive, require_share
-from toprank.estimators._base import TopClassifier, keep, without_offset
+from toprank.estimators._base import COMMON_STATE, TopClassifier, keep, without_offset
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
@@ -20,6 +20,7 @@ from toprank.kernels.features import FourierFeatures, NystroemFeatures, both_den
 from toprank.kernels.gram import Gram
 from toprank.kernels.kernel import Kernel
 from toprank.kernels.problem import KernelProblem
+from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known, Schema
 from toprank.solvers.choice import supports_pairs
 from toprank.solvers.problem import Solution, WeightedRows
 
@@ -33,8 +34,55 @@ _FEW_ROWS = 8000
 _MOVES, _MOVES_A_ROW = 50_000, 100
 
 
+def _is_expansion(known: Known) -> bool:
+    return "dual_coef_" in known
+
+
+def _is_direction(known: Known) -> bool:
+    return not _is_expansion(known)
+
+
+def _is_precomputed(known: Known) -> bool:
+    return bool(known["_kernel"].name == "precomputed")
+
+
+def _n_of_direction(known: Known) -> int:
+    return int(known["feature_map_"].shape[1] if "feature_map_" in known else known["n_features_in_"])
+
+
 class KernelClassifier(TopClassifier):
     """Base of the estimators with a convex formulation: linear, or with a kernel."""
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            **COMMON_STATE,
+            "dual_coef_": Array("f", (1, "n_support"), optional=True),
+            "_kernel": Kind((Kernel,), when=_is_expansion),
+            "support_": Array(
+                "i",
+                ("n_support",),
+                low=0,
+                below=lambda known: known["n_features_in_"] if _is_precomputed(known) else LARGEST_COUNT,
+                when=_is_expansion,
+            ),
+            "support_vectors_": Array(
+                "f",
+                (
+                    lambda known: 0 if _is_precomputed(known) else known["n_support"],
+                    lambda known: 0 if _is_precomputed(known) else known["n_features_in_"],
+                ),
+                sparse=True,
+                when=_is_expansion,
+            ),
+            "feature_map_": Kind((NystroemFeatures, FourierFeatures), optional=True, when=_is_direction),
+            "coef_": Array("f", (1, _n_of_direction), when=_is_direction),
+        },
+        relations={
+            "a feature map for its number of features": lambda known: (
+                "feature_map_" not in known or known["feature_map_"].shape[0] == known["n_features_in_"]
+            )
+        },
+    )
 
     kernel: KernelName
     gamma: str | float

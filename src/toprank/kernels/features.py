@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from sklearn.kernel_approximation import RBFSampler
 
 from toprank.kernels.kernel import Kernel
+from toprank.saved_state import Array, Kind, Schema
 
 Floats = NDArray[np.float64]
 # Entries of a block of features or kernel values.
@@ -62,9 +63,23 @@ def inverse_root(matrix: NDArray[Any]) -> Floats:
 class NystroemFeatures:
     """Features from a random part of the rows."""
 
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            "kernel": Kind((Kernel,)),
+            "components": Array("f", ("n_components", None), sparse=True),
+            "normalisation": Array("f8", ("n_components", None)),
+        },
+        fitted=None,
+    )
+
     kernel: Kernel
     components: Any
     normalisation: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of features that it takes and that it gives."""
+        return self.components.shape[1], self.normalisation.shape[1]
 
     @staticmethod
     def fit(
@@ -101,7 +116,15 @@ class NystroemFeatures:
 class FourierFeatures:
     """Random Fourier features of the Gaussian kernel."""
 
+    saved_state: ClassVar[Schema] = Schema({"sampler": Kind((RBFSampler,))}, fitted=None)
+
     sampler: RBFSampler
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of features that it takes and that it gives."""
+        n_features, n_components = self.sampler.random_weights_.shape
+        return n_features, n_components
 
     @staticmethod
     def fit(gamma: float, X: Any, n_components: int, random_state: np.random.RandomState) -> FourierFeatures:

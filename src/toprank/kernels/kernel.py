@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from scipy.sparse import issparse
 
 from toprank.kernels import gaussian
 from toprank.kernels.operand import Operand, float_type, products, squared_norms, without_duplicates
+from toprank.saved_state import Kind, Number, Schema
 from toprank.solvers.matrix import in_parallel, one_blas_thread
 
 Floats = NDArray[np.float64]
@@ -39,6 +40,10 @@ _CONSTANT = 1e-15
 @dataclass(frozen=True)
 class Kernel:
     """A kernel with its parameters as numbers; `Kernel.resolve` makes one from what a user gives."""
+
+    saved_state: ClassVar[Schema] = Schema(
+        {"name": Kind((str,), NAMES), "gamma": Number(0), "degree": Number(0), "coef0": Number()}, fitted=None
+    )
 
     name: str | Callable[[Any, Any], Any]
     gamma: float

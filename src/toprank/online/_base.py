@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -21,10 +22,21 @@ from toprank.estimators._base import unchanged_on_failure
 from toprank.online._documentation import document
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
+from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Known, Rule, Schema, Table, count
 
 # Squares of sums of features, and features times factors of steps, have to stay far from the largest number.
 _LARGEST_VALUE = 1e50
 _LARGEST_STATE = 2**31
+
+
+def started_with(**rules: Rule) -> Table:
+    """The rule for the parameters that a model started with."""
+    return Table({"threshold_window": count(1), **rules})
+
+
+def of_start(name: str) -> Callable[[Known], Any]:
+    """A parameter as it was when the state got its shape, for a schema."""
+    return lambda known: known["started_with_"][name]
 
 
 class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
@@ -32,6 +44,16 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
 
     # Parameters that give the state its shape or its meaning: they stay what they were at the start.
     _lasting: ClassVar[tuple[str, ...]] = ("threshold_window",)
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            **FEATURES,
+            "classes_": TWO_CLASSES,
+            "started_with_": started_with(),
+            "recent_scores_": Array("f8", (2, of_start("threshold_window")), rowwise=True),
+            "n_scores_": Array("i8", (2,), low=0, high=LARGEST_COUNT),
+        }
+    )
 
     max_fpr: float | None
     threshold_window: int

@@ -21,7 +21,7 @@ from toprank.compiled import compiled
 LANES = 4
 # A step never shrinks the variance along z by more than this factor, and no variance falls below the smallest one.
 _LARGEST_SHRINKAGE = 1e14
-_SMALLEST_VARIANCE = 1e-200
+SMALLEST_VARIANCE = 1e-200
 # Less than the smallest information is none; more than the largest is not kept.
 _SMALLEST_INFORMATION = 1e-300
 LARGEST_INFORMATION = 1e200
@@ -98,10 +98,10 @@ def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any
         a2 = a1 + f1 * g1
         a3 = a2 + f2 * g2
         total = a3 + f3 * g3
-        variances[j] = max(variances[j] * (a0 / a1), _SMALLEST_VARIANCE)
-        variances[j + 1] = max(variances[j + 1] * (a1 / a2), _SMALLEST_VARIANCE)
-        variances[j + 2] = max(variances[j + 2] * (a2 / a3), _SMALLEST_VARIANCE)
-        variances[j + 3] = max(variances[j + 3] * (a3 / total), _SMALLEST_VARIANCE)
+        variances[j] = max(variances[j] * (a0 / a1), SMALLEST_VARIANCE)
+        variances[j + 1] = max(variances[j + 1] * (a1 / a2), SMALLEST_VARIANCE)
+        variances[j + 2] = max(variances[j + 2] * (a2 / a3), SMALLEST_VARIANCE)
+        variances[j + 3] = max(variances[j + 3] * (a3 / total), SMALLEST_VARIANCE)
         f0, f1, f2, f3 = f0 / a0, f1 / a1, f2 / a2, f3 / a3
         for i in range(j + LANES):
             b = product[i]

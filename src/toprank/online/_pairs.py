@@ -8,16 +8,49 @@ from typing import Any, ClassVar
 import numpy as np
 
 from toprank.checks import require_choice, require_count
-from toprank.online._base import OnlineRanker, seed_of
+from toprank.online._base import OnlineRanker, seed_of, started_with
 from toprank.online._pair_loop import Options, Ranker, learn_pairs
-from toprank.online._rows import Rows, Scores
+from toprank.online._rows import RANDOM, SCALE, Rows, Scores
 from toprank.online.buffers import POLICIES, Buffers, empty_buffers, with_capacity
+from toprank.saved_state import LARGEST_COUNT, Array, Kind, Rule, Schema
+
+STARTED_WITH = {"buffer": Kind((str,), POLICIES), "buffer_size": Rule()}
 
 
 class PairRanker(OnlineRanker):
     """Base of the rankers that pair a new row with the buffer of the other class."""
 
     _lasting: ClassVar[tuple[str, ...]] = (*OnlineRanker._lasting, "buffer", "buffer_size")
+
+    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+        {
+            "started_with_": started_with(**STARTED_WITH),
+            "weights_": Array("f8", ("n_features_in_",)),
+            "factor_": Array("f8", (0, 0)),
+            "variances_": Array("f8", (0,)),
+            "gained_": Array("f8", (0,)),
+            "scale_": SCALE,
+            "time_": Array("i8", (1,), low=0, high=LARGEST_COUNT),
+            "row_": Array("f8", ("n_features_in_",), low=0, high=0),
+            "buffer_length_": Array("i8", (2, "n_slots"), low=0, rowwise=True),
+            "buffer_indices_": Array("i4", (2, "n_slots", "capacity"), low=0, below="n_features_in_", rowwise=True),
+            "buffer_values_": Array("f8", (2, "n_slots", "capacity"), rowwise=True),
+            "buffer_size_": Array("i8", (2,), low=1, high="n_slots"),
+            "buffer_inserted_": Array("i8", (2,), low=0, high=LARGEST_COUNT),
+            "buffer_seen_": Array("f8", (2,), low=0),
+            "buffer_random_": RANDOM,
+            "slot_score_": Array("f8", (2, "n_slots"), rowwise=True),
+            "slot_spread_": Array("f8", (2, "n_slots"), low=0, rowwise=True),
+            "slot_moved_": Array("f8", (2, "n_slots"), low=0, rowwise=True),
+            "moved_": Array("f8", (1,), low=0),
+            "has_negative_": Array("b1", (1,)),
+        },
+        {
+            "rows in the buffers that fit their slots": lambda known: bool(
+                (known["buffer_length_"] <= known["buffer_indices_"].shape[2]).all()
+            )
+        },
+    )
 
     buffer: str
     buffer_size: int | tuple[int, int]

@@ -13,8 +13,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from toprank.compiled import compiled
+from toprank.saved_state import Array
 
-_SMALLEST_SCALE = 1e-100
+SMALLEST_SCALE = 1e-100
+# Rules for a factor that `discount` changes, and for the state of the generator.
+SCALE = Array("f8", (1,), low=SMALLEST_SCALE, high=1.0)
+RANDOM = Array("u8", (1,))
 
 
 class Rows(NamedTuple):
@@ -57,7 +61,7 @@ def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
 def discount(base: Any, scale: Any, factor: Any) -> None:
     """Multiply scale·base by a factor, which costs one multiplication but for once in a long while."""
     scale[0] *= factor
-    if scale[0] < _SMALLEST_SCALE:
+    if scale[0] < SMALLEST_SCALE:
         for i in range(len(base)):
             base[i] *= scale[0]
         scale[0] = 1.0

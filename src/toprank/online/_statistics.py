@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 
 from toprank.compiled import compiled
 from toprank.online._rows import record, sparse_dot
+from toprank.saved_state import Array
+
+# Rules for what `Statistics` holds, but for the squared gradients.
+STATISTICS = {
+    "weights_": Array("f8", ("n_features_in_",)),
+    "total_": Array("f8", (2,), low=0),
+    "mean_": Array("f8", (2, "n_features_in_"), rowwise=True),
+    "scatter_": Array("f8", (2, "n_features_in_", "n_features_in_"), rowwise=True),
+}
 
 
 class Statistics(NamedTuple):

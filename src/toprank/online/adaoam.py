@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from toprank.checks import require_positive
 from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores
-from toprank.online._statistics import learn_statistics
+from toprank.online._statistics import STATISTICS, learn_statistics
 from toprank.online.opauc import start_statistics, statistics_of
+from toprank.saved_state import Array, Schema
 
 
 class AdaOAM(OnlineRanker):
@@ -52,6 +55,10 @@ class AdaOAM(OnlineRanker):
     >>> bool(AdaOAM().fit(X, y).predict(X)[y == 1].mean() > 0.9)
     True
     """
+
+    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+        {**STATISTICS, "squares_": Array("f8", ("n_features_in_",), low=0)}
+    )
 
     learning_rate: float
     alpha: float

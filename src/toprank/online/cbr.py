@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.checks import require_choice, require_positive
 from toprank.estimators._base import keep
-from toprank.online._base import require_room
-from toprank.online._confidence import LANES
+from toprank.online._base import require_room, started_with
+from toprank.online._confidence import LANES, SMALLEST_VARIANCE
 from toprank.online._pair_loop import DIAGONAL, FULL, Options
-from toprank.online._pairs import PairRanker
+from toprank.online._pairs import STARTED_WITH, PairRanker
 from toprank.online.buffers import POLICIES
+from toprank.saved_state import Array, Kind, Known, Schema
 
 COVARIANCES = {"full": FULL, "diag": DIAGONAL}
+
+
+def _padded(n_features: int) -> int:
+    """The size of the factor of a full covariance."""
+    return -(-n_features // LANES) * LANES
+
+
+def _n_of_full(known: Known) -> int:
+    return _padded(known["n_features_in_"]) if known["started_with_"]["covariance"] == "full" else 0
+
+
+def _n_of_diagonal(known: Known) -> int:
+    return known["n_features_in_"] if known["started_with_"]["covariance"] == "diag" else 0
+
+
+def _is_unit_triangular(known: Known) -> bool:
+    factor = known["factor_"]
+    return bool(np.array_equal(np.triu(factor), np.eye(len(factor))))
 
 
 class CBR(PairRanker):
@@ -110,6 +129,16 @@ class CBR(PairRanker):
 
     _lasting = (*PairRanker._lasting, "covariance")
 
+    saved_state: ClassVar[Schema] = PairRanker.saved_state.extended(
+        {
+            "started_with_": started_with(**STARTED_WITH, covariance=Kind((str,), COVARIANCES)),
+            "factor_": Array("f8", (_n_of_full, _n_of_full), rowwise=True),
+            "variances_": Array("f8", (_n_of_full,), low=SMALLEST_VARIANCE),
+            "gained_": Array("f8", (_n_of_diagonal,), low=0),
+        },
+        {"a factor with ones on its diagonal and zeros above": _is_unit_triangular},
+    )
+
     covariance: str
     C: float
     growing_penalty: bool
@@ -150,9 +179,8 @@ class CBR(PairRanker):
             require_room(f"the covariance of {n_features} features", n_features**2, "use covariance='diag'")
         super()._start(n_features)
         if full:
-            padded = -(-n_features // LANES) * LANES
-            self.factor_ = np.eye(padded)
-            self.variances_ = np.ones(padded)
+            self.factor_ = np.eye(_padded(n_features))
+            self.variances_ = np.ones(_padded(n_features))
         else:
             self.gained_ = np.zeros(n_features)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from toprank.checks import require_choice, require_positive
 from toprank.estimators._base import keep
-from toprank.online._base import require_factor
+from toprank.online._base import require_factor, started_with
 from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
-from toprank.online._pairs import PairRanker
+from toprank.online._pairs import STARTED_WITH, PairRanker
 from toprank.online.buffers import POLICIES
+from toprank.saved_state import Kind, Schema
 
 UPDATES = {"sequential": SEQUENTIAL, "gradient": GRADIENT}
 
@@ -63,6 +64,10 @@ class OAM(PairRanker):
     """
 
     _lasting = (*PairRanker._lasting, "update")
+
+    saved_state: ClassVar[Schema] = PairRanker.saved_state.extended(
+        {"started_with_": started_with(**STARTED_WITH, update=Kind((str,), UPDATES))}
+    )
 
     update: str
     C: float

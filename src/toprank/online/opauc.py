@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.checks import require_count
 from toprank.estimators._base import keep
-from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of
+from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of, started_with
 from toprank.online._low_rank import LowRank, learn_low_rank
-from toprank.online._rows import Rows, Scores
-from toprank.online._statistics import Statistics, learn_statistics
+from toprank.online._rows import RANDOM, SCALE, Rows, Scores
+from toprank.online._statistics import STATISTICS, Statistics, learn_statistics
+from toprank.saved_state import LARGEST_COUNT, Array, Known, Schema, count
+
+
+def _is_exact(known: Known) -> bool:
+    return known["started_with_"]["rank"] is None
+
+
+def _has_rank(known: Known) -> bool:
+    return not _is_exact(known)
+
+
+def _rank(known: Known) -> int:
+    return int(known["started_with_"]["rank"])
+
+
+def _width(known: Known) -> int:
+    return 2 * (_rank(known) + 1)
 
 
 class OPAUC(OnlineRanker):
@@ -68,6 +86,24 @@ class OPAUC(OnlineRanker):
     """
 
     _lasting = (*OnlineRanker._lasting, "rank")
+
+    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+        {"started_with_": started_with(rank=count(1, none=True))}
+        | {name: replace(rule, when=_is_exact) for name, rule in STATISTICS.items()}
+        | {
+            "squares_": Array("f8", (0,), when=_is_exact),
+            "base_": Array("f8", ("n_features_in_",), when=_has_rank),
+            "scale_": replace(SCALE, when=_has_rank),
+            "basis_": Array("f8", ("n_features_in_", _width), rowwise=True, when=_has_rank),
+            "p_": Array("f8", (_width,), when=_has_rank),
+            "products_": Array("f8", (_width,), when=_has_rank),
+            "gram_": Array("f8", (_width, _width), rowwise=True, when=_has_rank),
+            "total_": Array("f8", (2,), low=0),
+            "rho_": Array("f8", (2, _rank), rowwise=True, when=_has_rank),
+            "random_": replace(RANDOM, when=_has_rank),
+            "time_": Array("i8", (1,), low=0, high=LARGEST_COUNT, when=_has_rank),
+        }
+    )
 
     learning_rate: float
     alpha: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from toprank.compiled import compiled
 from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
-from toprank.online._rows import Rows, Scores, discount, record, scores_of, sparse_dot
+from toprank.online._rows import SCALE, Rows, Scores, discount, record, scores_of, sparse_dot
+from toprank.saved_state import Array, Schema
 
 
 class UniExp(OnlineRanker):
@@ -52,6 +53,14 @@ class UniExp(OnlineRanker):
     >>> bool(UniExp().fit(X, y).predict(X)[y == 1].mean() > 0.9)
     True
     """
+
+    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+        {
+            "base_": Array("f8", ("n_features_in_",)),
+            "scale_": SCALE,
+            "count_": Array("f8", (2,), low=0),
+        }
+    )
 
     learning_rate: float
     alpha: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,24 @@ from toprank.kernels.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
 from toprank.pairwise.pair_sums import check_summation
+from toprank.saved_state import FEATURES, HISTORY, LABEL_TYPES, Array, Chosen, Kind, Known, Number, Rule, Schema, count
 from toprank.solvers.matrix import one_blas_thread
 
 SOLVERS = ("newton-cg", "ncg")
+
+
+def _is_linear(known: Known) -> bool:
+    return bool(known["kernel_form_"] == "linear")
+
+
+def _is_expansion(known: Known) -> bool:
+    return not _is_linear(known)
+
+
+def _components(known: Known, value: Any) -> Rule:
+    if known["kernel"] == "precomputed":
+        return Array("i", ("n_chosen",), low=0, below="n_features_in_")
+    return Array("f", ("n_chosen", "n_features_in_"), sparse=True)
 
 
 class WMWRanker(BaseEstimator):
@@ -129,6 +144,24 @@ class WMWRanker(BaseEstimator):
     >>> WMWRanker().fit([[0.0, 1.0], [2.0, 1.0], [1.0, 1.0]], pairs=[[1, 0], [1, 2]]).coef_.round(1)
     array([[4.7, 0. ]])
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            **FEATURES,
+            "classes_": Array(LABEL_TYPES, (None,), none=True),
+            "kernel_form_": Kind((str,), ("linear", "exact", "nystroem")),
+            "coef_": Array("f", (1, "n_features_in_"), when=_is_linear),
+            "_kernel": Kind((Kernel,), when=_is_expansion),
+            "components_": Chosen(_components, when=_is_expansion),
+            "dual_coef_": Array("f", ("n_chosen",), when=_is_expansion),
+            "objective_": Number(),
+            "gradient_norm_": Number(0),
+            "suboptimality_": Number(0),
+            "n_iter_": count(),
+            "history_": HISTORY,
+        },
+        fitted="objective_",
+    )
 
     def __init__(
         self,

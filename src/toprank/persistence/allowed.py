@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from toprank.persistence.errors import ModelFileError
+from toprank.persistence.validate import schema_of
+from toprank.saved_state import Schema
 
 # Public estimators are named by the package alone, so a file outlives a move of their module.
 _TOPRANK = {
@@ -106,6 +108,10 @@ class AllowedClasses:
         cls: type = getattr(importlib.import_module(_HOMES[name]), name.rpartition(".")[2])
         return cls
 
+    def schema_of(self, cls: type) -> Schema | None:
+        """What the attributes of a class must be; None where the caller trusts a class that does not say it."""
+        return schema_of(cls, trusted=cls in self._trusted.values())
+
 
 def state_of(item: Any) -> dict[str, Any]:
     """The attributes to save: all, but for a warm start's memory where none is wanted."""
@@ -115,13 +121,15 @@ def state_of(item: Any) -> dict[str, Any]:
     return state
 
 
-def is_function_of(cls: type, name: str) -> bool:
-    """Whether an attribute of this name would hide a method or property of the class.
+def hides(cls: type, name: str, schema: Schema | None) -> bool:
+    """Whether an attribute of this name would hide a method or property of the class, or, unless declared, anything.
 
     These are callables and all that makes something else of itself when it is looked up, such as scikit-learn's methods
     that are there only if a step has them. A cached property keeps its value under its own name and hides nothing.
     """
-    found = (vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
+    if schema is not None and found and name not in schema.fields:
+        return not all(isinstance(attribute, cached_property) for attribute in found)
     return any(
         callable(attribute) or (hasattr(attribute, "__get__") and not isinstance(attribute, cached_property))
         for attribute in found

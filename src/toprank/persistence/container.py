@@ -86,6 +86,7 @@ class Container:
 
     def __init__(self, header: Any, content: bytes, position: int) -> None:
         self.header = header
+        self.size = len(content)
         self._content = content
         self._position = position
 

@@ -6,19 +6,32 @@ Only data are made: no function or class is looked up by a name of the file, exc
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.persistence.allowed import AllowedClasses, is_function_of
+from toprank.persistence.allowed import AllowedClasses, hides
 from toprank.persistence.container import Container
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.plain import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
+from toprank.persistence.validate import check_state
 
 _FLOATS = {name: float(name) for name in ("inf", "-inf", "nan")}
 _MERSENNE_WORDS = 624
+# Values for each byte of a file, where a node counts as often as it is referred to; and nodes within nodes.
+_VALUES_A_BYTE = 8
+_DEEPEST = 200
+
+
+@dataclass
+class _Extent:
+    """How many values a node holds, and how deep."""
+
+    values: int = 0
+    depth: int = 0
 
 
 class Decoder:
@@ -28,6 +41,8 @@ class Decoder:
         self._container = container
         self._allowed = allowed
         self._made: list[Any] = []
+        self._extents: list[_Extent] = []
+        self._open = _Extent()
 
     def make_all(self, nodes: Any) -> None:
         """Make the object of every node."""
@@ -36,16 +51,33 @@ class Decoder:
             make = self._makers.get(kind)
             if make is None:
                 raise ModelFileError(f"it has a node of the unknown kind {kind!r}")
+            self._open = _Extent()
             self._made.append(make(self, node))
+            self._extents.append(self._open)
+        self._open = _Extent()
         self._container.require_end()
+
+    def _count(self, values: int, depth: int = 0) -> None:
+        """Count what a node holds before anyone walks through it: few bytes can refer to much, again and again."""
+        extent, limit = self._open, _VALUES_A_BYTE * self._container.size
+        extent.values, extent.depth = extent.values + values, max(extent.depth, depth + 1)
+        if extent.values > limit:
+            raise ModelFileError(
+                f"it has a node that refers to {extent.values} values, itself or by others; the limit is {limit}, "
+                f"{_VALUES_A_BYTE} for each of its {self._container.size} bytes"
+            )
+        if extent.depth > _DEEPEST:
+            raise ModelFileError(f"it has nodes in nodes, {extent.depth} deep; the limit is {_DEEPEST}")
 
     def value(self, encoded: Any) -> Any:
         """The item that a JSON value stands for."""
+        self._count(1)
         if not isinstance(encoded, dict | list):
             return encoded
         tagged: dict[str, Any] = encoded if isinstance(encoded, dict) else {}
         tag, content = next(iter(tagged.items()), (None, None))
         if tag == "node" and type(content) is int and 0 <= content < len(self._made):
+            self._count(self._extents[content].values, self._extents[content].depth)
             return self._made[content]
         if tag == "float" and isinstance(content, str) and content in _FLOATS:
             return _FLOATS[content]
@@ -54,9 +86,9 @@ class Decoder:
         if tag == "str" and isinstance(content, str):
             return np.str_(content)
         if tag == "dtype":
-            return np.dtype(object) if content == "|O" else _dtype(content)
+            return np.dtype(object) if content == "|O" else self._dtype(content)
         if tag == "numpy":
-            dtype, raw = _dtype(content), bytes.fromhex(_expect(tagged.get("hex"), str, "a number"))
+            dtype, raw = self._dtype(content), bytes.fromhex(_expect(tagged.get("hex"), str, "a number"))
             if len(raw) == dtype.itemsize:
                 return np.frombuffer(raw, dtype)[0]
         if tag == "slice" and isinstance(content, list) and len(content) == 3:
@@ -70,10 +102,12 @@ class Decoder:
         order = node.get("order")
         if order not in ("C", "F"):
             raise ModelFileError(f"it has an array of the order {order!r}")
-        return self._container.take(_dtype(node.get("dtype")), _shape(node), order)
+        array = self._container.take(self._dtype(node.get("dtype")), self._full_shape(node), order)
+        self._count(array.size)
+        return array
 
     def _objects(self, node: Any) -> NDArray[Any]:
-        items, shape = self._values(node), _shape(node)
+        items, shape = self._values(node), self._full_shape(node)
         if len(items) != prod(shape):
             raise ModelFileError(f"it has an array of the shape {shape} with {len(items)} items")
         array = np.empty(len(items), dtype=object)
@@ -93,9 +127,29 @@ class Decoder:
         import scipy.sparse
 
         data, indices, indptr = (self.value(node.get(name)) for name in ("data", "indices", "indptr"))
+        for array, kinds in ((data, "biufc"), (indices, "iu"), (indptr, "iu")):
+            if type(array) is not np.ndarray or array.ndim != 1 or array.dtype.kind not in kinds:
+                raise ModelFileError("it has a sparse matrix that is not made of three arrays with one axis")
         matrix = getattr(scipy.sparse, node["kind"])((data, indices, indptr), shape=_shape(node))
         matrix.check_format(full_check=True)
         return matrix
+
+    def _dtype(self, name: Any) -> np.dtype[Any]:
+        if not isinstance(name, str) or not DTYPE.fullmatch(name) or not np.dtype(name).itemsize:
+            raise ModelFileError(f"it has numbers of the type {str(name)[:80]!r}")
+        if np.dtype(name).itemsize > self._container.size:
+            raise ModelFileError(f"it has the type {name!r}, which is larger than its {self._container.size} bytes")
+        return np.dtype(name)
+
+    def _full_shape(self, node: Any) -> tuple[int, ...]:
+        """The shape of an array; of an empty one too, it has no more lists in lists than the file has bytes."""
+        shape = _shape(node)
+        rows = prod(shape[: shape.index(0)]) if 0 in shape else 0
+        if rows > self._container.size:
+            raise ModelFileError(
+                f"it has an array of the shape {shape}; the file has only {self._container.size} bytes"
+            )
+        return shape
 
     def _random_state(self, node: Any) -> np.random.RandomState:
         state = _expect(self.value(node.get("state")), dict, "a random state")
@@ -114,11 +168,14 @@ class Decoder:
     def _object(self, node: Any) -> Any:
         cls = self._allowed.class_of(node.get("class"))
         state = _expect(node.get("state"), dict, "the state of an object")
+        schema = self._allowed.schema_of(cls)
         for name in state:
-            if name.startswith("__") or is_function_of(cls, name):
+            if name.startswith("__") or hides(cls, name, schema):
                 raise ModelFileError(f"it has a {cls.__name__} with the attribute {name!r}, which would hide a method")
         made: Any = object.__new__(cls)
         made.__dict__.update({name: self.value(value) for name, value in state.items()})
+        if schema is not None:
+            check_state(made, schema, f"its {cls.__name__}")
         return made
 
     _makers = {  # noqa: RUF012
@@ -138,12 +195,6 @@ def _expect(item: Any, kind: type, what: str) -> Any:
     if type(item) is not kind:
         raise ModelFileError(f"{what} should be a {kind.__name__}, but is {str(item)[:80]!r}")
     return item
-
-
-def _dtype(name: Any) -> np.dtype[Any]:
-    if not isinstance(name, str) or not DTYPE.fullmatch(name) or not np.dtype(name).itemsize:
-        raise ModelFileError(f"it has numbers of the type {str(name)[:80]!r}")
-    return np.dtype(name)
 
 
 def _shape(node: Any) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from toprank.persistence.allowed import AllowedClasses, state_of
 from toprank.persistence.container import is_fortran
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.plain import DTYPE, NAME_OF_TYPE, SPARSE_FORMATS
+from toprank.persistence.validate import check_state
 
 
 class Encoder:
@@ -112,6 +113,9 @@ class Encoder:
             raise ModelFileError(_refusal(item, path))
         self.classes.add(name)
         state = {key: self.value(value, f"{path}.{key}") for key, value in state_of(item).items()}
+        schema = self._allowed.schema_of(type(item))
+        if schema is not None:
+            check_state(item, schema, path)
         return {"kind": "object", "class": name, "state": state}
 
 

@@ -134,7 +134,7 @@ def read_tree(path: str | os.PathLike[str], *, kind: str, trusted: Iterable[type
         item = decoder.value(header.get("root"))
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError, RecursionError) as error:
         # A well-made file cannot get here; one made up to fit its checksum can, in many ways.
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: its content makes no sense ({error})") from error
     _warn_of_versions(header, os.fspath(path))

@@ -31,7 +31,7 @@ w = 0, the others at zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Exponential, Logistic, PiecewiseQuadratic
 from toprank.formulations.thresholds import TopMean
+from toprank.saved_state import Array, Schema
 from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
 from toprank.solvers.projection import project_balanced, project_capped
 
@@ -51,6 +52,8 @@ _ROUNDING = 1e-14
 @dataclass(frozen=True)
 class DualPoint:
     """What a warm start uses: α of the positives and β of the threshold rows, in the paper's scaling."""
+
+    saved_state: ClassVar[Schema] = Schema({"alpha": Array("f8", (None,)), "beta": Array("f8", (None,))}, fitted=None)
 
     alpha: Floats
     beta: Floats

@@ -16,11 +16,13 @@ piecewise quadratic surrogates with the mean of the k largest scores, and for th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.thresholds import SurrogateQuantile, top_mean
+from toprank.saved_state import Array, Schema
 from toprank.solvers.pair_play import DualTerms, Play, filled
 from toprank.solvers.problem import Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
 from toprank.solvers.row_products import RowProducts
@@ -77,6 +79,10 @@ def solve_linear_pairs(
 @dataclass
 class Multipliers:
     """The dual point at which the pair method ended, for a warm start."""
+
+    saved_state: ClassVar[Schema] = Schema(
+        {"u": Array("f8", (None,), low=0), "b": Array("f8", (None,), low=0)}, fitted=None
+    )
 
     u: Floats
     b: Floats

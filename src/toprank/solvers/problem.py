@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.formulation import Formulation
+from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Part, Schema, Table, count
 from toprank.solvers.matrix import matvec, transpose_matvec
 
 Floats = NDArray[np.float64]
@@ -130,6 +131,11 @@ class DualPoint:
     `y` are the variables of the positives, `p` those of the threshold rows, and `threshold_conjugate` is t*(p).
     """
 
+    saved_state: ClassVar[Schema] = Schema(
+        {"y": Array("f8", (None,)), "p": Array("f8", (None,)), "threshold_conjugate": Number(optional=True)},
+        fitted=None,
+    )
+
     y: Floats
     p: Floats
     threshold_conjugate: float = 0.0
@@ -141,6 +147,25 @@ class Solution:
 
     `dual` is a lower bound of the optimum, or minus infinity where a problem has none.
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            "coef": Array("f", (None,)),
+            "threshold": Number(),
+            "primal": Number(),
+            "dual": Number(finite=False),
+            "n_iter": count(),
+            "converged": FLAG,
+            "history": Table(others=Items(Number(finite=False))),
+            "state": Chosen(
+                lambda known, value: Array("f8", (None,)) if isinstance(value, np.ndarray) else Part(("saved_state",)),
+                none=True,
+            ),
+            "scores": Array("f", (None,), none=True),
+            "dual_point": Kind((DualPoint,), none=True),
+        },
+        fitted=None,
+    )
 
     coef: Floats
     threshold: float

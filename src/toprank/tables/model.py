@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,68 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.tables.columns import prepared
+from toprank.saved_state import (
+    FEATURES,
+    FLAG,
+    TWO_CLASSES,
+    WORD,
+    Chosen,
+    Kind,
+    Known,
+    Number,
+    Part,
+    Rule,
+    Schema,
+    Table,
+    count,
+)
+from toprank.tables.columns import CATEGORY, TRUTH, prepared
 from toprank.tables.errors import TableError
+from toprank.tables.source import NUMBER
+
+_COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
+_MAYBE_WORD = Kind((str,), none=True)
+# What the commands read of a summary; `toprank.cli.fitting` writes it.
+_SUMMARY = Table(
+    {
+        "method": WORD,
+        "parameters": Table(),
+        "data": Table(
+            {
+                "file": WORD,
+                "sha256": WORD,
+                "rows": count(),
+                "positives": count(),
+                "learned_from": count(),
+                "holdout": Number(0, 1, optional=True),
+                "seed": count(optional=True),
+                "labels_sha256": Kind((str,), optional=True),
+            },
+            optional=True,
+        ),
+        "columns": _COLUMNS,
+        "missing": Table(others=count()),
+        "left_out": Table(others=WORD),
+        "n_features": count(1),
+        "certificate": Number(none=True),
+        "threshold": Table(
+            {
+                "max_fpr": Number(0, 1, none=True),
+                "confidence": Number(0, 1, optional=True),
+                "n_calibration": count(1, optional=True),
+            }
+        ),
+        "search": Table({"score": Number(none=True)}, none=True),
+        "held_out": Table(none=True),
+        "fitted": WORD,
+    }
+)
+_NOTES = Table({"left_out": Table(optional=True)})
+
+
+def _summary(known: Known, value: Any) -> Rule:
+    """The rule of a summary that the command line wrote, or for notes of anyone else."""
+    return _SUMMARY if isinstance(value, dict) and "data" in value else _NOTES
 
 
 class TableModel(ClassifierMixin, BaseEstimator):
@@ -62,6 +122,29 @@ class TableModel(ClassifierMixin, BaseEstimator):
     >>> int(model.decision_function(table).argmax())
     1
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            "estimator": Part(("fit",)),
+            "columns": _COLUMNS,
+            "as_array": FLAG,
+            "target": _MAYBE_WORD,
+            "positive": _MAYBE_WORD,
+            "id_column": _MAYBE_WORD,
+            "zero_based": FLAG,
+            **FEATURES,
+            "estimator_": Part(("decision_function",)),
+            "classes_": TWO_CLASSES,
+            "summary_": Chosen(_summary),
+        },
+        fitted="estimator_",
+        before=("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based"),
+        relations={
+            "as many features as columns": lambda known: (
+                known["columns"] is None or len(known["columns"]) == known["n_features_in_"]
+            )
+        },
+    )
 
     def __init__(
         self,

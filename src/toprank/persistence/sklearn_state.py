@@ -1,0 +1,249 @@
+"""Schemas of the scikit-learn classes that a model file may name; see `toprank.saved_state`.
+
+Their parameters are checked by scikit-learn itself. Of their state the sizes are checked against each other, and what
+compiled code of SciPy or scikit-learn uses as an index.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+
+from toprank.saved_state import (
+    FEATURES,
+    FLAG,
+    LABEL_TYPES,
+    WORD,
+    Array,
+    Chosen,
+    Items,
+    Kind,
+    Known,
+    Number,
+    Part,
+    Record,
+    Rule,
+    Schema,
+    Table,
+    count,
+)
+
+_LARGEST_EXPANSION = 2**31
+_FEATURES = "n_features_in_"
+_A_FEATURE = Array("f", (_FEATURES,), finite=False)
+_A_FEATURE_OR_NONE = Array("f", (_FEATURES,), finite=False, none=True)
+_LABELS = Array(LABEL_TYPES, (None,))
+_COMPONENTS = Array("f", ("n_kept", _FEATURES), finite=False, sparse=True)
+_A_COMPONENT = Array("f", ("n_kept",), finite=False)
+_STEP = Part(("fit", "transform", "decision_function", "predict"), ("passthrough", "drop"), none=True)
+_NAMED_STEP = Record((WORD, _STEP))
+_NAMED_STEP_OF_COLUMNS = Record((WORD, _STEP, Rule()))
+_STATELESS = Schema({}, fitted=None)
+
+
+def _fitted(fitted: str, relations: Any = None, **fields: Rule) -> Schema:
+    return Schema({**FEATURES, **fields}, fitted, relations=relations or {})
+
+
+_NUMBER_OF_FEATURES = _fitted(_FEATURES)
+_CATEGORIES = {
+    "categories_": Items(Array(LABEL_TYPES, (None,), finite=False), _FEATURES),
+    "_infrequent_enabled": FLAG,
+    "_infrequent_indices": Items(Array("i", (None,), low=0, none=True), _FEATURES, optional=True),
+    "_default_to_infrequent_mappings": Items(Array("i", (None,), low=0, none=True), _FEATURES, optional=True),
+}
+
+
+def _mappings(known: Known) -> list[Any]:
+    """For each feature the new numbers of its categories, None where they keep their own."""
+    mappings: list[Any] = [None] * len(known["categories_"])
+    return known["_default_to_infrequent_mappings"] if known["_infrequent_enabled"] else mappings
+
+
+def _are_ordered(known: Known) -> bool:
+    """Numbers are looked up by bisection; nan, if any, is the last."""
+    numbers = [values for values in known["categories_"] if values.dtype.kind in "iuf"]
+    return all(
+        bool((values[1:] > values[:-1])[: len(values) - 1 - int(np.isnan(values[-1:]).sum())].all())
+        for values in numbers
+    )
+
+
+def _are_mapped(known: Known) -> bool:
+    pairs = zip(_mappings(known), known["categories_"], strict=True)
+    return all(mapping is None or (len(mapping) == len(values) and mapping.size) for mapping, values in pairs)
+
+
+def _outputs_fit(known: Known) -> bool:
+    """Whether the columns of a one-hot encoding are those of the categories; SciPy takes them as they are."""
+    dropped = known["_drop_idx_after_grouping"]
+    dropped = [None] * len(known["categories_"]) if dropped is None else dropped.tolist()
+    together = zip(_mappings(known), known["categories_"], dropped, known["_n_features_outs"], strict=True)
+    for mapping, values, drop, n_outputs in together:
+        n = len(values) if mapping is None else int(mapping.max()) + 1
+        if drop is not None and not (isinstance(drop, int) and 0 <= drop < n):
+            return False
+        if n_outputs != n - (drop is not None):
+            return False
+    return True
+
+
+_ORDER = {"categories in their order": _are_ordered, "new numbers for its categories": _are_mapped}
+
+
+def _is_expanded(known: Known) -> bool:
+    """Whether the number of monomials is the true one: it is the size of an array that is filled without a look."""
+    options = {"interaction_only": known["interaction_only"], "include_bias": known["include_bias"]}
+    sizes = known[_FEATURES], known["_max_degree"]
+    number = PolynomialFeatures._num_combinations
+    wanted = number(n_features=sizes[0], min_degree=known["_min_degree"], max_degree=sizes[1], **options)
+    full = number(n_features=sizes[0], min_degree=0, max_degree=sizes[1], **options)
+    return bool(known["n_output_features_"] == wanted and known["_n_out_full"] == full)
+
+
+def _ridge(known: Known, value: Any) -> Rule:
+    return Array("f", (_FEATURES,) if len(known["classes_"]) == 2 else (None, _FEATURES))
+
+
+def _intercept(known: Known, value: Any) -> Rule:
+    rows = len(np.atleast_2d(known["coef_"]))
+    return Array("f", (rows,)) if isinstance(value, np.ndarray) else Number()
+
+
+def _has_a_row_a_class(known: Known) -> bool:
+    rows, n_classes = len(np.atleast_2d(known["coef_"])), len(known["classes_"])
+    return n_classes > 1 and rows == (1 if n_classes == 2 else n_classes)
+
+
+_LINEAR = _fitted(
+    "coef_",
+    {"a row for each class": _has_a_row_a_class},
+    classes_=_LABELS,
+    coef_=Array("f", (None, _FEATURES)),
+    intercept_=Chosen(_intercept),
+)
+
+SKLEARN_STATES: dict[str, Schema] = {
+    "Pipeline": Schema(
+        {"steps": Items(_NAMED_STEP)}, fitted=None, relations={"a step": lambda known: bool(known["steps"])}
+    ),
+    "FeatureUnion": Schema({"transformer_list": Items(_NAMED_STEP)}, fitted=None),
+    "ColumnTransformer": _fitted(
+        "transformers_",
+        transformers_=Items(_NAMED_STEP_OF_COLUMNS),
+        _columns=Items(Rule()),
+        _remainder=_NAMED_STEP_OF_COLUMNS,
+        _transformer_to_input_indices=Table(others=Items(count(0, lambda known: known[_FEATURES] - 1))),
+        output_indices_=Table(others=Kind((slice,))),
+        sparse_output_=FLAG,
+    ),
+    "make_column_selector": _STATELESS,
+    "Binarizer": _NUMBER_OF_FEATURES,
+    "FunctionTransformer": _STATELESS,
+    "KBinsDiscretizer": _fitted(
+        "bin_edges_",
+        bin_edges_=Items(Array("f", (None,)), _FEATURES, np.ndarray),
+        n_bins_=Array("i", (_FEATURES,), low=1),
+        _encoder=Kind((OneHotEncoder,), optional=True),
+    ),
+    "LabelBinarizer": Schema({"classes_": _LABELS, "y_type_": WORD, "sparse_input_": FLAG}),
+    "LabelEncoder": Schema({"classes_": _LABELS}),
+    "MaxAbsScaler": _fitted("scale_", max_abs_=_A_FEATURE, scale_=_A_FEATURE),
+    "MinMaxScaler": _fitted(
+        "scale_", **dict.fromkeys(("scale_", "min_", "data_min_", "data_max_", "data_range_"), _A_FEATURE)
+    ),
+    "Normalizer": _NUMBER_OF_FEATURES,
+    "OneHotEncoder": _fitted(
+        "categories_",
+        {**_ORDER, "columns for its categories": _outputs_fit},
+        **_CATEGORIES,
+        drop_idx_=Array("O i", (_FEATURES,), none=True),
+        _drop_idx_after_grouping=Array("O i", (_FEATURES,), none=True),
+        _n_features_outs=Items(count(0), _FEATURES),
+    ),
+    "OrdinalEncoder": _fitted(
+        "categories_",
+        {
+            **_ORDER,
+            "places of missing values in its features": lambda known: (
+                known["_missing_indices"].keys() <= set(range(known[_FEATURES]))
+            ),
+        },
+        **_CATEGORIES,
+        _missing_indices=Kind((dict,)),
+    ),
+    "PolynomialFeatures": _fitted(
+        "n_output_features_",
+        {"the number of its monomials": _is_expanded},
+        _min_degree=count(),
+        _max_degree=count(),
+        n_output_features_=count(0, _LARGEST_EXPANSION),
+        _n_out_full=count(0, _LARGEST_EXPANSION),
+    ),
+    "PowerTransformer": _fitted("lambdas_", lambdas_=_A_FEATURE, _scaler=Kind((StandardScaler,), optional=True)),
+    "QuantileTransformer": _fitted(
+        "quantiles_",
+        n_quantiles_=count(1),
+        references_=Array("f", ("n_quantiles_",)),
+        quantiles_=Array("f", ("n_quantiles_", _FEATURES), finite=False),
+    ),
+    "RobustScaler": _fitted("scale_", center_=_A_FEATURE_OR_NONE, scale_=_A_FEATURE_OR_NONE),
+    "StandardScaler": _fitted("scale_", mean_=_A_FEATURE_OR_NONE, var_=_A_FEATURE_OR_NONE, scale_=_A_FEATURE_OR_NONE),
+    "TargetEncoder": _fitted(
+        "encodings_",
+        {
+            **_ORDER,
+            "an encoding for each category": lambda known: (
+                known["target_type_"] == "multiclass"
+                or list(map(len, known["encodings_"])) == list(map(len, known["categories_"]))
+            ),
+        },
+        **_CATEGORIES,
+        target_type_=WORD,
+        encodings_=Items(Array("f", (None,))),
+    ),
+    "MissingIndicator": _fitted("features_", features_=Array("i", (None,), low=0, below=_FEATURES), _precomputed=FLAG),
+    "SimpleImputer": _fitted(
+        "statistics_",
+        statistics_=Array(LABEL_TYPES, (_FEATURES,), finite=False),
+        indicator_=Part(("missing_values",), none=True),
+        _fit_dtype=Kind((np.dtype,)),
+        _fill_dtype=Kind((np.dtype,), optional=True),
+    ),
+    "VarianceThreshold": _fitted("variances_", variances_=_A_FEATURE),
+    "FeatureHasher": _STATELESS,
+    "PCA": _fitted(
+        "components_",
+        components_=_COMPONENTS,
+        mean_=_A_FEATURE,
+        explained_variance_=_A_COMPONENT,
+        n_components_=count(),
+    ),
+    "TruncatedSVD": _fitted("components_", components_=_COMPONENTS, explained_variance_=_A_COMPONENT),
+    "Nystroem": _fitted(
+        "components_", components_=_COMPONENTS, normalization_=Array("f", ("n_kept", "n_kept"), finite=False)
+    ),
+    "RBFSampler": _fitted(
+        "random_weights_",
+        random_weights_=Array("f", (_FEATURES, "n_components"), finite=False),
+        random_offset_=Array("f", ("n_components",)),
+    ),
+    "LogisticRegression": _LINEAR,
+    "RidgeClassifier": _LINEAR.extended({"coef_": Chosen(_ridge), "_label_binarizer": Part(("classes_",))}),
+    "LinearSVC": _LINEAR,
+    "DummyClassifier": _fitted(
+        "class_prior_",
+        n_outputs_=count(1, 1),
+        n_classes_=count(1),
+        classes_=Array(LABEL_TYPES, ("n_classes_",)),
+        class_prior_=Array("f", ("n_classes_",), low=0, high=1),
+        _strategy=WORD,
+    ),
+    "FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
+    "KFold": _STATELESS,
+    "ShuffleSplit": _STATELESS,
+    "StratifiedKFold": _STATELESS,
+    "StratifiedShuffleSplit": _STATELESS,
+}

@@ -1,0 +1,53 @@
+"""The state of an object against the schema of its class, when it is saved and before anyone uses it when loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toprank.persistence.errors import ModelFileError
+from toprank.saved_state import Schema
+
+
+def schema_of(cls: type, *, trusted: bool) -> Schema | None:
+    """The schema of a class: its own, or the one for a class of scikit-learn; None for a class of the caller."""
+    schema: Schema | None = getattr(cls, "saved_state", None)
+    if schema is not None or trusted:
+        return schema
+    from toprank.persistence.sklearn_state import SKLEARN_STATES
+
+    if not cls.__module__.startswith("sklearn.") or cls.__name__ not in SKLEARN_STATES:
+        raise ModelFileError(
+            f"{cls.__module__}.{cls.__qualname__} does not say what its attributes must be, so no file of it could be "
+            "checked; declare them as its saved_state, see toprank.saved_state"
+        )
+    return SKLEARN_STATES[cls.__name__]
+
+
+def check_state(item: Any, schema: Schema, where: str) -> None:
+    """Raise a `ModelFileError` if an object is not what its class makes; its parts were checked before.
+
+    Parameters of a fitted object are checked as its `fit` does it: what is unfitted will be checked by that.
+    """
+    attributes = vars(item)
+    try:
+        schema.check(attributes)
+        if schema.is_fitted(attributes):
+            _check_parameters(item)
+    except ModelFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        # of a state made up to harm, the checks themselves may fail in many ways
+        raise ModelFileError(f"{where} {_sentence(error)}") from error
+
+
+def _check_parameters(item: Any) -> None:
+    if hasattr(type(item), "get_params"):
+        item.get_params(deep=False)  # fails if one is missing
+    if hasattr(type(item), "_parameter_constraints"):  # of scikit-learn
+        item._validate_params()
+    if hasattr(type(item), "_check_parameters"):
+        item._check_parameters()
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
