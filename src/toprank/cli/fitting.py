@@ -15,6 +15,7 @@ from toprank.cli.measures import Measure, Measures, measure
 from toprank.cli.methods import complete, last_step, without_search
 from toprank.cli.model_files import held_out_rows, sum_of, sum_of_labels
 from toprank.cli.output import Output
+from toprank.shown_text import printable, shell_word
 
 _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")
 
@@ -202,7 +203,7 @@ def described(model: Any, data: str, path: str) -> str:
     if summary["held_out"] is not None:
         lines.append(f"measured on the {summary['held_out']['rows']:,} rows held out:")
         lines.append(_measures_of(summary["held_out"]).text())
-    lines.append(f"saved to {path}; next: toprank report {data} --model {path}")
+    lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
     return "\n".join(lines)
 
 
@@ -216,8 +217,8 @@ def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     }
     counted = [f"{kinds.count(kind)} {names[kind][kinds.count(kind) > 1]}" for kind in names if kind in kinds]
     used = ", ".join(counted) + f" → {summary['n_features']} features" if kinds else f"{summary['n_features']} features"
-    missing = ", ".join(f"{name} ({count:,} rows)" for name, count in _first(summary["missing"]))
-    left_out = [f"{name}: {reason}" for name, reason in _first(summary["left_out"])]
+    missing = ", ".join(f"{printable(name)} ({count:,} rows)" for name, count in _first(summary["missing"]))
+    left_out = [printable(f"{name}: {reason}") for name, reason in _first(summary["left_out"])]
     parameters = ", ".join(f"{name}={value}" for name, value in summary["parameters"].items())
     searched = "" if summary["search"] is None else f", chosen by search (score {summary['search']['score']:.3f})"
     gap = summary["certificate"]

@@ -10,6 +10,7 @@ import typer
 
 from toprank.cli import options
 from toprank.cli.output import Output, guarded, plain
+from toprank.shown_text import printable
 
 _EXTRAS = {
     "cli": ("typer", "rich", "polars"),
@@ -106,17 +107,17 @@ def _described(record: dict[str, Any], path: str) -> str:
     summary = record["summary"]
     if "data" in summary:  # else it is not of the command line
         data = summary["data"]
-        lines.append(f"  {'data':13}{data['learned_from']:,} of {data['rows']:,} rows of {data['file']}")
+        lines.append(f"  {'data':13}{data['learned_from']:,} of {data['rows']:,} rows of {printable(data['file'])}")
         lines.append(f"  {'fitted':13}{summary['fitted']}")
         positive = "" if record["positive"] is None else f"positive is {record['positive']}"
-        lines.append(f"  {'target':13}{', '.join(filter(None, (record['target'], positive)))}")
+        lines.append(f"  {'target':13}{printable(', '.join(filter(None, (record['target'], positive))))}")
         lines += [f"  {title:13}{text}" for title, text in facts(summary) if text]
         if summary["columns"]:
             listed = ", ".join(f"{name} ({kind})" for name, kind in list(summary["columns"].items())[:20])
-            lines.append(f"  {'names':13}{listed}{', …' if len(summary['columns']) > 20 else ''}")
+            lines.append(f"  {'names':13}{printable(listed)}{', …' if len(summary['columns']) > 20 else ''}")
     else:
-        lines += [f"  {name:24}{value}" for name, value in record["parameters"].items()]
+        lines += [f"  {name:24}{printable(str(value))}" for name, value in record["parameters"].items()]
         lines.append(f"  {'certificate':24}{record['certificate']}")
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    lines.append(f"  {'written by':13}{versions}")
+    lines.append(f"  {'written by':13}{printable(versions)}")
     return "\n".join(lines)

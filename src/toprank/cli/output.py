@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 from toprank.cli.standard_streams import LostOutput
+from toprank.shown_text import printable
 
 _Result = TypeVar("_Result")
 _Command = Callable[..., Any]
@@ -24,7 +25,8 @@ _Command = Callable[..., Any]
 _running: ContextVar[_Command | None] = ContextVar("running", default=None)
 # Remedies of the library name its keywords; here they are options. What is in quotes, or follows an option, is a value.
 _KEYWORD = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)"(?:[^"\\]|\\.)*"|--[\w-]+\ \S+"""
+    r"""(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)"(?:[^"\\]|\\.)*"|"""
+    r"""--[\w-]+\ (?:\$'(?:[^'\\]|\\.)*'|(?:'[^']*'|"[^"]*"|[^\s'"])+|\S)"""
     r"""|\b(?P<name>[a-z_]+)=(?:'(?P<quoted>[^']*)'|(?P<bare>[\w.+-]*))|\b(?P<alone>[a-z]+(?:_[a-z]+)+)\b"""
 )
 _OTHER_NAMES = {"features": "ignore"}  # a column is left out by the one in Python, by the other here
@@ -68,15 +70,15 @@ class Output:
             return
         self.notes.append(text)
         if not self.quiet:
-            typer.echo(f"note: {text}", err=True)
+            _say(f"note: {text}", err=True)
 
     def result(self, record: dict[str, Any], text: str) -> None:
         """Print the result, for machines with the notes."""
         if self.as_json:
             record = {**record, "notes": self.notes}
-            typer.echo(json.dumps(plain(record), indent=2, allow_nan=False, ensure_ascii=False))
+            typer.echo(json_text(plain(record)))
         else:
-            typer.echo(text)
+            _say(text)
 
     @property
     def shows_progress(self) -> bool:
@@ -90,10 +92,12 @@ class Output:
             yield lambda position: None
             return
         from rich.console import Console
-        from rich.progress import Progress
+        from rich.progress import Progress, TextColumn
 
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(title, total=total)
+        about = TextColumn("{task.description}", style="progress.description", markup=False)
+        columns = (about, *Progress.get_default_columns()[1:])
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(printable(title), total=total)
             yield lambda position: bar.update(task, completed=position)
 
     @contextmanager
@@ -104,6 +108,17 @@ class Output:
             yield
         for warning in caught:
             self.note(as_options(str(warning.message)))
+
+
+def _say(text: str, *, err: bool = False) -> None:
+    """Print lines of text, whatever stands in it."""
+    typer.echo(printable(text, lines=True), err=err)
+
+
+def json_text(record: Any) -> str:
+    """A record as JSON in which only characters stand that can be printed; others are escaped."""
+    text = json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False)
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def plain(item: Any) -> Any:
@@ -174,12 +189,12 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
         except (typer.Exit, typer.Abort, typer.BadParameter, LostOutput):
             raise
         except KeyboardInterrupt:
-            typer.echo("stopped by the keyboard", err=True)
+            _say("stopped by the keyboard", err=True)
             raise typer.Exit(130) from None
         except Exception as error:
             if os.environ.get(_DEBUG):
                 raise
-            typer.echo(f"error: {sentence(error)}", err=True)
+            _say(f"error: {printable(sentence(error))}", err=True)
             raise typer.Exit(1) from None
         finally:
             _running.reset(before)

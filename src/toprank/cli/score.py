@@ -25,6 +25,14 @@ def score(
     share: Annotated[
         float | None, typer.Option(min=0, max=1, help="Write the best rows only, this share of them.")
     ] = None,
+    safe_text: Annotated[
+        bool,
+        typer.Option(
+            "--safe-text",
+            help="Put ' before identifiers that a spreadsheet would take for a formula.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
@@ -63,7 +71,8 @@ def score(
     start = time.perf_counter()
     count = _Count()
     with output.progress(f"scoring {data}", source.size) as advance:
-        blocks = _blocks(source, fitted, id_column, _budget(source, fitted, top, share, output), count, advance)
+        budget = _budget(source, fitted, top, share, output)
+        blocks = _blocks(source, fitted, id_column, budget, safe_text, count, advance)
         if to_stdout:
             _write_to_stdout(blocks)
         else:
@@ -120,15 +129,21 @@ def _count_rows(source: Any, model: Any) -> int:
 
 
 def _blocks(
-    source: Any, model: Any, id_column: str | None, budget: int | None, count: _Count, advance: Callable[[int], None]
+    source: Any,
+    model: Any,
+    id_column: str | None,
+    budget: int | None,
+    safe_text: bool,
+    count: _Count,
+    advance: Callable[[int], None],
 ) -> Iterator[bytes]:
     """The bytes of the output."""
     from toprank.tables.errors import TableError
-    from toprank.tables.scoring import Best, score_rows
+    from toprank.tables.scoring import Best, score_rows, without_formulas
 
     best = None if budget is None else Best(budget)
     for batch in score_rows(source, model, id_column):
-        frame = batch.frame()
+        frame = without_formulas(batch.frame()) if safe_text else batch.frame()
         header = count.rows == 0
         count.rows += len(frame)
         count.above += int(frame["decision"].sum())

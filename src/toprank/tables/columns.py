@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from toprank.shown_text import shell_word
 from toprank.tables.errors import TableError, excerpt
 from toprank.tables.source import DATE, NUMBER, TEXT, polars
 
@@ -81,7 +82,7 @@ def choose_columns(
             if kind == NUMBER and not reason and looks_like_number_of_row(frame[name]):
                 columns.notes.append(
                     f"column {name!r} has another whole number in every row; if it is an identifier, name it by "
-                    f"--id {name}, or leave it out by --ignore {name}"
+                    f"--id {shell_word(name)}, or leave it out by --ignore {shell_word(name)}"
                 )
         elif kind == DATE:
             role, reason = "", "dates are not used; turn them into numbers, such as the hour or the weekday"
@@ -128,12 +129,12 @@ def _check_size(series: Any, known: Any) -> None:
         raise TableError(
             f"column {series.name!r} has the value {value:g} in row {row + 1}, which is "
             f"{'not finite' if np.isinf(value) else 'too large'}; correct it, leave the field empty, or leave the "
-            f"column out by --ignore {series.name}"
+            f"column out by --ignore {shell_word(series.name)}"
         )
     if 0 < largest < _SMALLEST:
         raise TableError(
             f"column {series.name!r} has no value larger than {largest:g}, which is too small to be scaled; write it "
-            f"in another unit, or leave it out by --ignore {series.name}"
+            f"in another unit, or leave it out by --ignore {shell_word(series.name)}"
         )
 
 

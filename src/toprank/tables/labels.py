@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.shown_text import shell_word
 from toprank.tables.errors import TableError, excerpt
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
@@ -80,7 +81,7 @@ def _usual_positive(labels: list[str], name: str) -> str:
         )
     raise TableError(
         f"the labels in {name!r} are {_shown(labels)}; say which one is positive, for instance "
-        f"--positive {labels[-1] if len(labels[-1]) < 30 else 'LABEL'}"
+        f"--positive {shell_word(labels[-1]) if len(labels[-1]) < 30 else 'LABEL'}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from toprank.tables.source import VERBATIM, polars, require_columns
 from toprank.tables.training import check_kind, id_in, needed_kinds
 
 _Item = TypeVar("_Item")
+_FORMULA = "^[=+@＝＋－＠\\t\\r\\n-]"
+_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,15 @@ class Scores:
         pl = polars()
         name = "id" if self.ids.name in ("score", "decision") else self.ids.name
         return pl.DataFrame({name: self.ids, "score": self.scores, "decision": (self.scores > 0).astype(np.int8)})
+
+
+def without_formulas(frame: Any) -> Any:
+    """A table in which ' stands before each text, also a name, that a spreadsheet would take for a formula."""
+    pl = polars()
+    text = pl.col(pl.String)
+    formula = text.str.contains(_FORMULA) & ~text.str.contains(_PLAIN_NUMBER)
+    names = {name: f"'{name}" for name in frame.columns if re.match(_FORMULA, name)}
+    return frame.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep()).rename(names)
 
 
 def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterator[Scores]:

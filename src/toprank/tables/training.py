@@ -227,7 +227,9 @@ def _read_sparse(
     try:
         label = None if positive is None else float(positive)
     except ValueError:
-        raise TableError(f"labels of svmlight files are numbers, got --positive {positive}") from None
+        raise TableError(
+            f"labels of svmlight files are numbers, got --positive {positive!r}; give one such as 1"
+        ) from None
     parts, labels = [], []
     for batch in source.batches(n_features, label):
         parts.append(batch.X)
