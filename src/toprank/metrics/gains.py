@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 from scipy.special import expi
 
@@ -61,10 +63,10 @@ def ndcg_score(
     rows.require(positives=True)
     runs = tie_runs(rows)
     longest = runs.end[-1] if k is None else min(k, runs.end[-1])
-    edges = np.concatenate([[0.0], np.minimum(runs.end, longest)])
-    gain = _total_discount(edges)
-    ideal = _total_discount(np.array([min(runs.true_positives[-1], longest)]))[0]
-    return float(np.diff(gain) @ (runs.positives / runs.weight) / ideal)
+    width = np.where(runs.end <= longest, runs.weight, np.maximum(longest - runs.start, 0.0))
+    gain = _total_discount(runs.start, width) @ (runs.positives / runs.weight)
+    ideal = _total_discount(np.zeros(1), np.array([min(runs.true_positives[-1], longest)]))[0]
+    return min(1.0, float(gain / ideal))
 
 
 def bedroc_score(
@@ -120,31 +122,91 @@ def bedroc_score(
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True, negatives=True)
     runs = tie_runs(rows)
-    # The common factor of all three sums, 1 / (exp(alpha / n) - 1), cancels.
-    rate = alpha / runs.end[-1]
+    # The common factor of all sums, 1 / (exp(alpha / n) - 1), cancels. Below 1e-17 alpha makes no difference any more.
+    rate = max(float(alpha), 1e-17) / runs.end[-1]
     positives, negatives = runs.true_positives[-1], runs.false_positives[-1]
-    largest = -np.expm1(-rate * positives)
-    smallest = np.exp(-rate * negatives) * largest
-    spread = -np.expm1(-rate * negatives) * largest
-    return float((_boltzmann_sum(runs, rate) - smallest) / spread)
+    return min(1.0, _above_smallest(runs, rate) / float(_lost(rate * positives) * _lost(rate * negatives)))
 
 
-def _boltzmann_sum(runs: TieRuns, rate: float) -> float:
-    """Sum over positives of the mean of exp(-rate · position) in their tie run, up to a constant factor."""
-    run_sums = np.exp(-rate * runs.start) * -np.expm1(-rate * runs.weight)
-    return float(run_sums @ (runs.positives / runs.weight))
+def _lost(x: Any) -> Any:
+    """1 − e⁻ˣ."""
+    return -np.expm1(-x)
 
 
-def _total_discount(position: Floats) -> Floats:
-    """Sum of 1 / log2(1 + r) over the positions r = 1, 2, … up to `position`, linear in between.
+def _above_smallest(runs: TieRuns, rate: float) -> float:
+    """S − S_min up to a constant factor, as a sum over the tie runs of terms that are not negative.
 
-    Beyond the table the sum is the integral over [R + 1/2, r + 1/2], whose midpoint error is below 1e-13 of the
+    With a = rate · positives and b = rate · negatives of a run and c = rate · negatives below it, a run that starts at
+    x adds e^(−rate·x) · [(a·(1 − e⁻ᵇ) − b·e⁻ᵇ·(1 − e⁻ᵃ)) / (a + b) + e⁻ᵇ·(1 − e⁻ᵃ)·(1 − e⁻ᶜ)]. The first part, of the
+    order within the run, is e⁻ᵇ·a·b times the divided difference of (eˣ − 1)/x between b and −a.
+    """
+    a, b, c = rate * runs.positives, rate * runs.negatives, rate * runs.negatives_after
+    terms = np.exp(-b) * _lost(a) * _lost(c)
+    mixed = (a > 0) & (b > 0)
+    terms[mixed] += _within_run(a[mixed], b[mixed])
+    return float(np.exp(-rate * runs.start) @ terms)
+
+
+def _within_run(a: Floats, b: Floats) -> Floats:
+    """The first part of the term of a run; by the series Σ hₖ(b, −a)/(k + 2)! where the difference would cancel.
+
+    The hₖ are the complete homogeneous polynomials, hₖ(x, y) = x·hₖ₋₁(x, y) + yᵏ.
+    """
+    small = np.maximum(a, b) < 1
+    x, y = np.where(small, b, 0.0), np.where(small, -a, 0.0)
+    homogeneous, power, divided = np.ones(len(a)), np.ones(len(a)), np.full(len(a), 0.5)
+    for k in range(1, 20):
+        power = power * y
+        homogeneous = homogeneous * x + power
+        divided += homogeneous / factorial(k + 2)
+    direct = (a * _lost(b) - b * np.exp(-b) * _lost(a)) / (a + b)
+    return np.asarray(np.where(small, np.exp(-b) * a * b * divided, direct))
+
+
+def _total_discount(start: Floats, width: Floats) -> Floats:
+    """Discount 1 / log2(1 + r) of the positions r = 1, 2, … from `start` on, `width` of them; parts count in part.
+
+    The mean discount times the width: far down the list the position of an end is rounded, the width is not.
+    """
+    end = start + width
+    first, last = np.ceil(start), np.floor(end)
+    inside = (first > last) | (start == end)  # a part of one position
+    total = _whole_discounts(np.where(inside, 0.0, first), np.where(inside, 0.0, last))
+    total += _part(first - start, first) + _part(end - last, last + 1)
+    total *= np.divide(width, end - start, out=np.zeros(len(width)), where=~inside)
+    return np.asarray(np.where(inside, _part(width, np.floor(start) + 1), total))
+
+
+def _part(share: Floats, position: Floats) -> Floats:
+    """A share of the discount of a position."""
+    discount = np.zeros(len(share))
+    some = share > 0
+    discount[some] = share[some] / np.log2(1 + position[some])
+    return discount
+
+
+def _whole_discounts(first: Floats, last: Floats) -> Floats:
+    """Sum of the discounts of the positions first + 1, …, last.
+
+    Beyond a table the sum is the integral over [first + 1/2, last + 1/2], whose midpoint error is below 1e-13 of the
     sum, so memory does not grow with the weights.
     """
-    size = int(min(np.ceil(position.max()), _TABLE))
+    size = int(min(np.max(last, initial=0.0), _TABLE))
     table = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, size + 2)))])
-    total: Floats = np.interp(position, np.arange(size + 1), table)
-    far = position > size
+    total = table[np.minimum(last, size).astype(np.intp)] - table[np.minimum(first, size).astype(np.intp)]
+    far = last > size
     if far.any():
-        total[far] += np.log(2) * (expi(np.log(position[far] + 1.5)) - expi(np.log(size + 1.5)))
-    return total
+        total[far] += np.log(2) * _logarithmic_integral(np.maximum(first[far], size) + 1.5, last[far] + 1.5)
+    return np.asarray(total)
+
+
+def _logarithmic_integral(low: Floats, high: Floats) -> Floats:
+    """∫ dx / log x; by Gauss's quadrature, exact to 1e-14, where the difference of two integrals would cancel."""
+    integral = np.zeros(len(low))
+    narrow = high < 1.02 * low
+    wide_low, wide_high = low[~narrow], high[~narrow]
+    integral[~narrow] = expi(np.log(wide_high)) - expi(np.log(wide_low))
+    middle, half = (low[narrow] + high[narrow]) / 2, (high[narrow] - low[narrow]) / 2
+    for node, weight in zip(*leggauss(4), strict=True):
+        integral[narrow] += weight * half / np.log(middle + node * half)
+    return integral

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
-from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights
+from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights, sums_before
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
 
@@ -66,6 +66,7 @@ def wmw_score(
     score, weight = scores_and_weights(y, y_score, sample_weight)
     if weight is None:
         weight = np.ones(len(score))
+    weight = np.ldexp(weight, -np.frexp(weight.max())[1])  # the scale cancels, but products could overflow
     levels, level = levels_of(y, labels)
     order = np.argsort(score)
     order = order[weight[order] > 0]
@@ -80,7 +81,7 @@ def wmw_score(
             "no pair of rows is ordered by the graph: y_true needs rows of positive weight in two levels that an "
             f"edge joins, found the levels {levels[np.unique(level)].tolist()}"
         )
-    return float(right / pairs)
+    return min(1.0, float(right / pairs))
 
 
 def levels_of(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -171,8 +172,6 @@ def _pairs_in_order(
     run = np.concatenate([[0], np.flatnonzero(new_run) + 1])
     run_better, run_worse = np.add.reduceat(better, run), np.add.reduceat(worse, run)
     block_worse = np.add.reduceat(worse, new_block)
-    below = np.cumsum(run_worse) - run_worse
-    below_block = np.concatenate([[0.0], np.cumsum(block_worse)[:-1]])
-    below -= np.repeat(below_block, np.diff(np.append(np.searchsorted(run, new_block), len(run))))
+    below = sums_before(run_worse, np.searchsorted(run, new_block))
     right = float(run_better @ (below + run_worse / 2))
     return right, float(np.add.reduceat(better, new_block) @ block_worse)

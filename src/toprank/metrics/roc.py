@@ -173,10 +173,12 @@ def partial_auc_score(
     if tpr[-1] > min_tpr:
         tpr, fpr = _cut_left(tpr, fpr, min_tpr)
         area = float(np.trapezoid(tpr - min_tpr, fpr))
+    largest = max_fpr * (1 - min_tpr)
+    area = min(area, largest)  # but for rounding
     if not standardized:
         return area
     chance = 0.5 * max(max_fpr - min_tpr, 0.0) ** 2
-    return 0.5 * (1 + (area - chance) / (max_fpr * (1 - min_tpr) - chance))
+    return 0.5 * (1 + (area - chance) / (largest - chance))
 
 
 def optroc_accuracy(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, rounding_errors, sums_before, tie_runs
 
 Average = Literal["micro", "macro"]
 
@@ -52,7 +53,7 @@ def positives_at_top(
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True, negatives=True)
     above = rows.positive & (rows.score > rows.score[~rows.positive].max())
-    return float(rows.weight[above].sum() / rows.weight[rows.positive].sum())
+    return min(1.0, float(rows.weight[above].sum() / rows.weight[rows.positive].sum()))
 
 
 def precision_at_k(
@@ -108,8 +109,8 @@ def precision_at_k(
     0.5
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
-    found, taken, _ = _top_of_groups(rows, k)
-    return _averaged(found, taken, average)
+    top = _top_of_groups(rows, k)
+    return _averaged(top.found, top.taken, average)
 
 
 def recall_at_k(
@@ -158,8 +159,8 @@ def recall_at_k(
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
     rows.require(positives=True)
-    found, _, positives = _top_of_groups(rows, k)
-    return _averaged(found, positives, average)
+    top = _top_of_groups(rows, k)
+    return _averaged(top.found, top.positives, average)
 
 
 def precision_at_quantile(
@@ -201,7 +202,8 @@ def precision_at_quantile(
     0.5
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    return _precision_of_share(rows, check_share("tau", tau, low_open=True))
+    top = _top_of_share(rows, check_share("tau", tau, low_open=True))
+    return _averaged(top.found, top.taken, "micro")
 
 
 def enrichment_factor(
@@ -247,33 +249,49 @@ def enrichment_factor(
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True)
-    base_rate = rows.weight[rows.positive].sum() / rows.weight.sum()
-    return float(_precision_of_share(rows, check_share("fraction", fraction, low_open=True)) / base_rate)
+    top = _top_of_share(rows, check_share("fraction", fraction, low_open=True))
+    return float(top.found[0] / top.taken[0] / (top.positives[0] / top.size[0]))
 
 
-def _precision_of_share(rows: Rows, share: float) -> float:
-    found, taken, _ = _top_of_groups(rows, share * rows.weight.sum())
-    return _averaged(found, taken, "micro")
+class _Top(NamedTuple):
+    """Per group: expected weight of positives among the k best, weight taken, weight of all positives and of all."""
+
+    found: NDArray[Any]
+    taken: NDArray[Any]
+    positives: NDArray[Any]
+    size: NDArray[Any]
 
 
-def _top_of_groups(rows: Rows, k: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Per group: expected weight of positives among the k best, weight taken, weight of all positives."""
+def _top_of_share(rows: Rows, share: float) -> _Top:
+    return _top_of_groups(rows, share=Fraction(share))
+
+
+def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) -> _Top:
+    """The k best of each group, or without groups the best share."""
     if not k > 0:
         raise ValueError(f"k must be positive, got {k!r}")
     runs = tie_runs(rows)
     size = np.bincount(runs.group, weights=runs.weight)
-    if rows.group is None and k > size[0] * (1 + ROUNDING):
+    starts = np.searchsorted(runs.group, np.arange(len(size)))
+    before = sums_before(runs.weight, starts)
+    error = sums_before(rounding_errors(before, runs.weight), starts)  # small weights after large ones count, too
+    rest = 0.0
+    if share == 1:
+        k = np.inf
+    elif share is not None:
+        exact = share * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
+        k, rest = float(exact), float(exact - Fraction(float(exact)))
+    elif rows.group is None and k > size[0] * (1 + ROUNDING):
         raise ValueError(
             f"k={k} is longer than the list, which has {size[0]:g} rows (sum of weights); use k <= {size[0]:g}"
         )
-    before = runs.start
-    first_run = np.searchsorted(runs.group, np.arange(len(size)))
-    before = before - before[first_run][runs.group]
-    share_taken = np.clip((k - before) / runs.weight, 0.0, 1.0)
-    return (
-        np.bincount(runs.group, weights=share_taken * runs.positives),
-        np.minimum(k, size),
-        np.bincount(runs.group, weights=runs.positives),
+    taken = np.clip(((k - before) + (rest - error)) / runs.weight, 0.0, 1.0)
+    # sums of the same shape: rounding leaves what was found no larger than what was taken
+    return _Top(
+        found=np.bincount(runs.group, weights=taken * runs.positives),
+        taken=np.bincount(runs.group, weights=taken * runs.weight),
+        positives=np.bincount(runs.group, weights=runs.positives),
+        size=size,
     )
 
 

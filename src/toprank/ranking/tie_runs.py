@@ -79,6 +79,11 @@ class TieRuns:
         """Position in the list at which each run starts."""
         return np.concatenate([[0.0], self.end[:-1]])
 
+    @property
+    def negatives_after(self) -> Floats:
+        """Weight of negatives below each run, added from the end: a difference of sums would have lost small ones."""
+        return np.concatenate([np.cumsum(self.negatives[:0:-1])[::-1], [0.0]])
+
 
 def as_rows(
     y_true: ArrayLike,
@@ -142,6 +147,9 @@ def scores_and_weights(
         )
     if not weight.any():
         raise ValueError("all sample weights are zero; at least one row must have a positive weight")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise ValueError(f"the sum of the sample weights overflows, the largest is {weight.max():g}; scale them")
     return score, weight
 
 
@@ -202,6 +210,31 @@ def tie_runs(rows: Rows) -> TieRuns:
     )
 
 
+def sums_before(values: Floats, starts: NDArray[np.intp]) -> Floats:
+    """Sum of the values before each one in its part, where parts begin at `starts`.
+
+    Each part is added up alone, short parts of one length at a time: in differences of sums over the whole, the large
+    values of other parts would leave rounding errors.
+    """
+    sums = np.zeros(len(values))
+    lengths = np.diff(np.append(starts, len(values)))
+    for length in np.unique(lengths[lengths > 1]):
+        first = starts[lengths == length]
+        if len(first) == 1:
+            np.cumsum(values[first[0] : first[0] + length - 1], out=sums[first[0] + 1 : first[0] + length])
+        else:
+            places = first[:, None] + np.arange(length)
+            sums[places[:, 1:]] = np.cumsum(values[places[:, :-1]], axis=1)
+    return sums
+
+
+def rounding_errors(first: Floats, second: Floats) -> Floats:
+    """What rounding took from first + second, exactly (Knuth)."""
+    total = first + second
+    kept = total - first
+    return np.asarray((first - (total - kept)) + (second - kept))
+
+
 def check_share(name: str, value: float, *, low_open: bool = False) -> float:
     """Check that a parameter is a share, in [0, 1] or (0, 1]."""
     if not (0 < value <= 1 or (value == 0 and not low_open)):
@@ -226,8 +259,9 @@ def _as_float(values: NDArray[Any], name: str) -> Floats:
 
 
 def _require_finite(values: NDArray[Any], name: str, remedy: str) -> None:
-    if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
-        return
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that is not finite is only a reason to look closer
+        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+            return
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(
