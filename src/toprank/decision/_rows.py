@@ -80,6 +80,5 @@ def rows_with_weight(y: NDArray[Any], params: dict[str, Any]) -> NDArray[np.bool
 def take_names(wrapper: Any, model: Any) -> None:
     """Give a wrapper the number and the names of the features of its fitted model, if that has them."""
     for name in ("n_features_in_", "feature_names_in_"):
-        vars(wrapper).pop(name, None)
         if hasattr(model, name):
             setattr(wrapper, name, getattr(model, name))

@@ -21,6 +21,7 @@ from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_w
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.estimators._above_zero import PredictsAboveZero
+from toprank.estimators._anew import anew_or_unchanged
 from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
@@ -189,6 +190,11 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         self._check_parameters()
         X, y = check_rows(X, y)
         fit_params, split_params = self._route(params)
+        with anew_or_unchanged(self):
+            self._fit(X, y, fit_params, split_params)
+        return self
+
+    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
         kept = rows_with_weight(y, fit_params)
         self.classes_ = classes_of(self.estimator, y)
         negative = kept & (y != self.classes_[1])
@@ -198,7 +204,6 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         else:
             self._fit_each(X, y, splits, fit_params, int(negative.sum()))
         take_names(self, self.estimators_[0])
-        return self
 
     def _check_parameters(self) -> None:
         require_share("max_fpr", self.max_fpr)
@@ -287,7 +292,6 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         return fits
 
     def _describe(self, rule: ThresholdRule, *, guaranteed: bool) -> None:
-        self.__dict__.pop("estimator_", None)
         self.threshold_ = 0.0
         if len(self.estimators_) == 1:
             self.estimator_, self.threshold_ = self.estimators_[0], float(self.thresholds_[0])

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from toprank.checks import is_count
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
+from toprank.estimators._anew import anew_or_unchanged
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
 
@@ -106,11 +107,12 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if _routing_enabled():
             params = dict(process_routing(self, "fit", **params).estimator.fit)
         rows_with_weight(y, params)
-        self.classes_ = classes_of(self.estimator, y)
-        self.estimator_ = clone(self.estimator)
-        if not isinstance(self.estimator, FrozenEstimator):
-            self.estimator_.fit(X, y, **row_arguments(X, params))
-        take_names(self, self.estimator_)
+        with anew_or_unchanged(self):
+            self.classes_ = classes_of(self.estimator, y)
+            self.estimator_ = clone(self.estimator)
+            if not isinstance(self.estimator, FrozenEstimator):
+                self.estimator_.fit(X, y, **row_arguments(X, params))
+            take_names(self, self.estimator_)
         return self
 
     def _check_parameters(self) -> None:

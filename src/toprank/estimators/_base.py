@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.checks import require_count, require_moderate, require_positive, require_share
 from toprank.estimators._above_zero import PredictsAboveZero
+from toprank.estimators._anew import anew_or_unchanged
 from toprank.estimators._documentation import document
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
@@ -31,9 +30,7 @@ from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.problem import Problem, Solution, WeightedRows
 from toprank.solvers.working_rows import MOST_FEATURES
 
-# What one kind of model has and another has not; a new fit starts without it.
 _LARGEST_WEIGHT = 1e100
-_OF_A_MODEL = ("coef_", "dual_coef_", "support_", "support_vectors_", "feature_map_")
 
 
 # Rules for what a model has whatever its direction is made of.
@@ -110,13 +107,14 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
-        with unchanged_on_failure(self):
+        with anew_or_unchanged(self):
             self._fit(X, y, sample_weight)
         self._warn()
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        check_indices(X)
         positive = self._encode(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if weights.max() > _LARGEST_WEIGHT:
@@ -130,8 +128,6 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
                 f"{self.classes_[int(positive.any())]!r}"
             )
         check_magnitude(X)
-        for name in _OF_A_MODEL:
-            self.__dict__.pop(name, None)
         with one_blas_thread():
             self._fit_rows(X, positive, weights, np.flatnonzero(kept))
 
@@ -313,18 +309,6 @@ class TauClassifier(TopClassifier):
         super()._check_parameters()
 
 
-@contextmanager
-def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was if fitting it fails or is interrupted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
 def keep(arguments: dict[str, Any]) -> None:
     """Store the arguments of a constructor under their names, as scikit-learn wants it."""
     estimator = arguments["self"]
@@ -342,6 +326,15 @@ def check_magnitude(X: Any) -> None:
             f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "
             "the features, for instance with sklearn.preprocessing.StandardScaler"
         )
+
+
+def check_indices(X: Any) -> None:
+    """Refuse sparse rows that point outside their arrays or columns, where compiled loops would read and write."""
+    if issparse(X):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"X is no valid sparse matrix of shape {X.shape}: {error}; build it anew") from error
 
 
 def without_offset(X: Any) -> Any:

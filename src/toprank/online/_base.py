@@ -18,7 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.checks import require_count, require_positive, require_share
 from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._base import unchanged_on_failure
+from toprank.estimators._anew import anew_or_unchanged
+from toprank.estimators._base import check_indices
 from toprank.online._documentation import document
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
@@ -94,9 +95,7 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        with unchanged_on_failure(self):
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
+        with anew_or_unchanged(self):
             return self._update(X, y, None, sample_weight, need_both=True)
 
     def partial_fit(
@@ -130,6 +129,7 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         if not first:
             self._check_lasting()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first)
+        check_indices(X)
         if first:  # later, labels need only be known ones
             check_classification_targets(y)
         known = self._classes(y, classes, need_both=need_both)

@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from toprank.checks import require_count, require_positive
-from toprank.estimators._base import check_magnitude, without_offset
+from toprank.estimators._anew import anew_or_unchanged
+from toprank.estimators._base import check_indices, check_magnitude, without_offset
 from toprank.kernels.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
 from toprank.kernels.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
@@ -234,13 +235,8 @@ class WMWRanker(BaseEstimator):
             raise ValueError(
                 "WMWRanker requires y to be passed, but the target y is None; give ordinal labels as y, or pairs="
             )
-        X, y = self._validate(X, y)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # the scale cancels, but products could overflow
-        preferences, kept = self._preferences(y, weights, *check_pairs(pairs, pair_weight, X.shape[0]))
-        check_magnitude(X)
-        with one_blas_thread():
-            self._fit(X if kept.all() else X[kept], preferences, kept)
+        with anew_or_unchanged(self):
+            self._fit(X, y, sample_weight, pairs, pair_weight)
         return self
 
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -315,12 +311,29 @@ class WMWRanker(BaseEstimator):
         if self.max_iter is not None:
             require_count("max_iter", self.max_iter)
 
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        pairs: ArrayLike | None,
+        pair_weight: ArrayLike | None,
+    ) -> None:
+        X, y = self._validate(X, y)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # the scale cancels, but products could overflow
+        preferences, kept = self._preferences(y, weights, *check_pairs(pairs, pair_weight, X.shape[0]))
+        check_magnitude(X)
+        with one_blas_thread():
+            self._fit_rows(X if kept.all() else X[kept], preferences, kept)
+
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any] | None]:
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
         if y is None:
             X = validate_data(self, X, **options)
         else:
             X, y = validate_data(self, X, y, **options)
+        check_indices(X)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel matrix must be square, got shape {X.shape}")
         return X, y
@@ -352,7 +365,7 @@ class WMWRanker(BaseEstimator):
             )
         return preferences, kept
 
-    def _fit(self, X: Any, preferences: Preferences, kept: NDArray[np.bool_]) -> None:
+    def _fit_rows(self, X: Any, preferences: Preferences, kept: NDArray[np.bool_]) -> None:
         from toprank.pairwise.objective import PairLoss  # imports numba
         from toprank.pairwise.solvers import Problem, solve_ncg, solve_newton_cg
 

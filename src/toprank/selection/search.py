@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
+from toprank.estimators._anew import anew_or_unchanged
 from toprank.selection._path_folds import fit_fold, last_step, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
@@ -154,6 +155,23 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         X, y = check_rows(X, y)
         fit_params, split_params = self._route(params)
         rows_with_weight(y, fit_params)
+        with anew_or_unchanged(self):
+            self._search(X, y, candidates, settings, fit_params, split_params)
+            if self.refit:
+                self._refit(X, y, fit_params)
+        return self
+
+    def _search(
+        self,
+        X: Any,
+        y: Any,
+        candidates: list[dict[str, Any]],
+        settings: Any,
+        fit_params: dict[str, Any],
+        split_params: dict[str, Any],
+    ) -> None:
+        """Fit all candidates to all folds, and keep the table and the best."""
+        model, _ = last_step(self.estimator)
         self.scorer_ = default_scorer(model, y) if self.scoring is None else named_scorer(self.scoring)[1]
         folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
         tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
@@ -167,9 +185,6 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
                 results[number][fold] = result
         self.n_splits_ = len(folds)
         self._keep_best(candidates, self._scores(results), results)
-        if self.refit:
-            self._refit(X, y, fit_params)
-        return self
 
     def _grid(self, model: Any, alpha: str) -> list[dict[str, Any]]:
         """The grid as a list of dicts, each with penalties."""
@@ -204,7 +219,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
                 f"{len(errors)} of {sum(len(row) for row in results)} fits failed and have the score "
                 f"{self.error_score}; the first error: {type(errors[0]).__name__}: {errors[0]}",
                 FitFailedWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return np.array([[result.get("score", self.error_score) for result in row] for row in results], dtype=float)
 
@@ -235,7 +250,6 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         start = time.perf_counter()
         self.best_estimator_ = clone(self.estimator).set_params(**best).fit(X, y, **row_arguments(X, params))
         self.refit_time_ = time.perf_counter() - start
-        self.__dict__.pop("feature_names_in_", None)
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
