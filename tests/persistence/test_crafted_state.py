@@ -8,6 +8,7 @@ from sklearn.preprocessing import OneHotEncoder
 from toprank import PatMatNP, TopPush, WMWRanker, stream
 from toprank.online import CBR, OAM, OPAUC, UniExp
 from toprank.persistence import ModelFileError, encode, load, save
+from toprank.persistence.model_file import read_tree, write_tree
 
 X = np.random.default_rng(0).normal(size=(40, 6))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -129,21 +130,33 @@ def test_sparse_matrices_are_consistent(change, save_unchecked, tmp_path):
         load(tmp_path / "model")
 
 
-def test_a_checkpoint_is_a_state_too(save_unchecked, tmp_path):
+CHECKPOINTS = {
+    "model": lambda content: content,
+    "no model": lambda content: {**content, "model": 3},
+    "no place": lambda content: {name: value for name, value in content.items() if name != "place"},
+    "place": lambda content: {**content, "place": (-1, 0)},
+    "counts": lambda content: {**content, "n_rows": "many"},
+    "bad lines": lambda content: {**content, "bad": [(3, 4)]},
+    "metrics": lambda content: {**content, "metrics": {}},
+    "history": lambda content: {**content, "metrics": {**content["metrics"], "history": np.zeros((2, 3))}},
+    "scores": lambda content: {
+        **content,
+        "metrics": {**content["metrics"], "scores": np.zeros(20_000), "labels": np.zeros(20_000, np.int64)},
+    },
+    "settings": lambda content: {**content, "settings": 3},
+    "a list": lambda content: [content],
+}
+
+
+@pytest.mark.parametrize("case", CHECKPOINTS)
+def test_a_checkpoint_is_a_state_too(case, save_unchecked, tmp_path):
     rows = "\n".join(f"{y},{','.join(map(str, row))}" for y, row in zip(Y, X, strict=True))
     (tmp_path / "rows.csv").write_text(f"y,a,b,c,d,e,f\n{rows}\n")
     options = {"target": "y", "batch": 10, "every": 10, "checkpoint": tmp_path / "checkpoint"}
-    result = stream(tmp_path / "rows.csv", CBR(), **options)
-    content = vars(result.model)
-    content["buffer_indices_"] = np.full_like(content["buffer_indices_"], 2**30)
-    crafted = rewritten_checkpoint(tmp_path / "checkpoint", result.model)
-    with pytest.raises(ModelFileError, match="buffer_indices_ has the value"):
-        stream(tmp_path / "rows.csv", CBR(), **{**options, "checkpoint": crafted})
-
-
-def rewritten_checkpoint(path, model):
-    from toprank.persistence.model_file import read_tree, write_tree
-
-    content = read_tree(path, kind="checkpoint")
-    write_tree({**content, "model": model}, path, kind="checkpoint", name="checkpoint")
-    return path
+    stream(tmp_path / "rows.csv", CBR(), **options)
+    content = read_tree(tmp_path / "checkpoint", kind="checkpoint")
+    model = changed(content["model"], buffer_indices_=filled(2**30)) if case == "model" else content["model"]
+    content = CHECKPOINTS[case]({**content, "model": model})
+    write_tree(content, tmp_path / "checkpoint", kind="checkpoint", name="checkpoint")
+    with pytest.raises(ModelFileError, match="checkpoint' cannot be loaded: its "):
+        stream(tmp_path / "rows.csv", CBR(), **options)

@@ -1,5 +1,7 @@
 """The same table in several formats."""
 
+import zipfile
+
 import numpy as np
 import polars as pl
 import pytest
@@ -85,9 +87,70 @@ def test_truncated_npy(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((100, 2)))
     content = (tmp_path / "a.npy").read_bytes()
     (tmp_path / "a.npy").write_bytes(content[:-5])
-    source = open_table(str(tmp_path / "a.npy"))
-    with pytest.raises(TableError, match="truncated"):
-        list(source.batches({"0": NUMBER}))
+    with pytest.raises(TableError, match=r"truncated or altered: an array of shape \(100, 2\).* 1728 bytes of 1723"):
+        open_table(str(tmp_path / "a.npy"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "message"),
+    [
+        ((2, 10**12), "<f8", "1000000000000 columns, and the limit is 1000000; use svmlight"),
+        ((10**12, 2), "<f8", "needs 16000000000128 bytes of 128"),
+        ((10**12,), "<f8", "needs 8000000000128 bytes of 128"),
+        ((0, 10**12), "<f8", "1000000000000 columns"),
+        ((10**12, 0), "<f8", "no table"),
+        ((10**12,), "<U0", "no table"),
+        ((-1, 2), "<f8", "no table"),
+        ((1,), "<U400000000", "needs 1600000128 bytes of 128"),
+    ],
+)
+def test_a_small_npy_that_claims_to_be_large(shape, dtype, message, tmp_path):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+    (tmp_path / "a.npy").write_bytes(content)
+    assert len(content) == 128
+    with pytest.raises(TableError, match=message):
+        open_table(str(tmp_path / "a.npy"))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("x.npy", content)
+    with pytest.raises(TableError, match=message):
+        open_table(str(tmp_path / "a.npz"))
+
+
+def test_an_archive_that_unpacks_to_much(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "a.npz", x=np.zeros((50_000, 4)), y=np.zeros(50_000))
+    assert open_table(str(tmp_path / "a.npz")).size == 50_000  # what is not large may be all zeros
+    monkeypatch.setattr("toprank.tables.numpy_file._LARGE", 1_000_000)
+    size = (tmp_path / "a.npz").stat().st_size
+    with pytest.raises(TableError, match=f"its {size} bytes unpack to 2000256, and the limit is 1000000"):
+        open_table(str(tmp_path / "a.npz"))
+
+
+def test_an_archive_of_many_arrays_is_opened_once(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", **{f"x{i}": np.arange(3.0) for i in range(50)})
+    opened = []
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", counted(zipfile.ZipFile._RealGetContents, opened))
+    source = open_table(str(tmp_path / "a.npz"))
+    assert len(opened) == 1  # each time, all names are read
+    (batch,) = source.batches({"x7": NUMBER})
+    assert len(batch.frame) == 3
+
+
+def counted(function, calls):
+    def counting(*arguments):
+        calls.append(1)
+        return function(*arguments)
+
+    return counting
+
+
+def test_a_large_index_in_a_small_svmlight_file(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:0.5 200000000:1\n0 2:1\n")
+    with pytest.raises(ValueError, match=r"has the index 200000000 and 3 entries.*the limit is 16777216 features"):
+        list(open_table(str(path)).batches())
+    (batch,) = open_table(str(path)).batches(n_features=200_000_000)  # the rows themselves are small
+    assert (batch.X.shape, batch.X.nnz) == ((2, 200_000_000), 3)
 
 
 def test_parquet_types(tmp_path, monkeypatch):

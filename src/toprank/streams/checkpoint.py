@@ -7,10 +7,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
+from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateError, Table, count
+from toprank.streams.prequential import COLUMNS
 from toprank.streams.rows import BadLine, Place, Rows, Source
 
 MOST_BAD_LINES = 100
+_CONTENT = Schema(
+    {
+        "model": Part(("fit",)),
+        "place": Record((count(), count())),
+        **dict.fromkeys(("n_rows", "n_positives", "n_bad"), count()),
+        "bad": Items(Record((count(), WORD))),
+        "settings": Table({"window": count(1)}),
+        "metrics": Table(
+            {
+                "history": Array("f8", (None, len(COLUMNS)), finite=False),
+                "scores": Array("f8", ("n_waiting",), finite=False),
+                "labels": Array("i8", ("n_waiting",), low=0, high=1),
+            }
+        ),
+        "began_with": WORD,
+        "source": Table(),
+    },
+    fitted=None,
+    relations={
+        "fewer scores than a window": lambda known: len(known["metrics"]["scores"]) < known["settings"]["window"],
+        "as many bad lines as it counts": lambda known: len(known["bad"]) <= min(known["n_bad"], MOST_BAD_LINES),
+    },
+)
 
 
 @dataclass
@@ -75,11 +101,12 @@ class Checkpoint:
 
     def read(self, source: Source) -> tuple[State, dict[str, Any]]:
         """The state and the state of the metrics, after a look at whether they belong to this run."""
-        content = read_tree(self.path, kind="checkpoint", trusted=self.trusted)
+        content = self._content()
         place = Place(*content["place"])
-        for name, value in content["settings"].items():
-            if self.settings.get(name) != value:
-                raise self._other(f"{name} {value!r}, and now {name} is {self.settings.get(name)!r}")
+        for name in {**self.settings, **content["settings"]}:
+            before, now = content["settings"].get(name), self.settings.get(name)
+            if before != now:
+                raise self._other(f"{name} {before!r}, and now {name} is {now!r}")
         if content["began_with"] != self.began_with:
             raise self._other("another model, or the same with other parameters or already fitted otherwise")
         if content["source"] != source.identity(place.position):
@@ -87,6 +114,14 @@ class Checkpoint:
         bad = [BadLine(*line) for line in content["bad"]]
         counts = {name: content[name] for name in ("n_rows", "n_positives", "n_bad")}
         return State(content["model"], place, bad=bad, **counts), content["metrics"]
+
+    def _content(self) -> dict[str, Any]:
+        content = read_tree(self.path, kind="checkpoint", trusted=self.trusted)
+        try:
+            _CONTENT.check(content if isinstance(content, dict) else {})
+        except StateError as error:
+            raise ModelFileError(f"{self.path!r} cannot be loaded: its content {error}") from None
+        return dict(content)
 
     def _other(self, difference: str) -> ValueError:
         return ValueError(

@@ -21,6 +21,8 @@ from toprank.text_files import content_size, is_compressed, open_content
 
 _BLOCK = 4 << 20
 _LONGEST_LINE = 256 << 20
+# So many features may be in an svmlight file with fewer entries.
+_MANY_FEATURES = 1 << 24
 _SAMPLE = 1 << 16
 _MARK = codecs.BOM_UTF8
 # So many bad lines and so much text (or all there is) before the first row are not a few bad lines but another format.
@@ -158,8 +160,17 @@ class SvmlightFile(TextFile):
         return Place(self._mark_size, 0)
 
     def _largest_index(self) -> int:
-        largest = [block.rows.X.indices.max(initial=-1) for block in self.blocks(self.start())]
-        return max(1, 1 + int(max(largest, default=-1)))
+        n_features = n_entries = 0
+        for block in self.blocks(self.start()):
+            indices = block.rows.X.indices
+            n_features, n_entries = max(n_features, 1 + int(indices.max(initial=-1))), n_entries + len(indices)
+        most = max(_MANY_FEATURES, n_entries)
+        if n_features > most:  # a model has some numbers for each of them, whether they occur or not
+            raise ValueError(
+                f"{self.path!r} has the index {n_features - 1 + self.base} and {n_entries} entries in all; without "
+                f"n_features={n_features} the limit is {most} features, so give it, or number the features anew"
+            )
+        return max(1, n_features)
 
     def _parse(self, content: bytes, n_lines: int, stops: bool) -> tuple[Any, Found, tuple[int, int, int, int]]:
         # a value takes four characters at least: a blank, an index, a colon, a digit

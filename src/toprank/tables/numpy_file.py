@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
@@ -16,6 +18,9 @@ from toprank.tables.parquet_file import converted
 from toprank.tables.source import NUMBER, TEXT, Batch, polars
 
 _BLOCK_VALUES = 2_000_000
+_MOST_COLUMNS = 1_000_000
+# An array may unpack to this many bytes, or to so many times the size of the file.
+_LARGE, _LARGEST_RATIO = 1 << 30, 100
 
 
 class NumpyTable:
@@ -32,15 +37,10 @@ class NumpyTable:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._members: list[str | None] = [None]
-        if path.lower().endswith(".npz"):
-            with self._readable(), zipfile.ZipFile(path) as archive:
-                self._members = [name for name in archive.namelist() if name.endswith(".npy")]
         self._columns: dict[str | None, list[tuple[str, np.dtype[Any]]]] = {}
         lengths = {}
-        with ExitStack() as stack:
-            for member in self._members:
-                array = self._open(member, stack)
+        with ExitStack() as stack, self._readable():
+            for member, array in self._open(stack).items():
                 self._columns[member] = _columns_of(array, member)
                 lengths[member] = array.n_rows
         if len(set(lengths.values())) != 1:
@@ -52,14 +52,19 @@ class NumpyTable:
     def _readable(self) -> _Readable:
         return _Readable(self.path)
 
-    def _open(self, member: str | None, stack: ExitStack) -> _Array:
-        with self._readable():
-            if member is None:
-                stream: Any = stack.enter_context(open(self.path, "rb"))  # noqa: SIM115
-            else:
-                archive = stack.enter_context(zipfile.ZipFile(self.path))
-                stream = stack.enter_context(archive.open(member))
-            return _Array(stream)
+    def _open(self, stack: ExitStack, chosen: Collection[str | None] | None = None) -> dict[str | None, _Array]:
+        """The arrays of the file, or some of them, each at its first row."""
+        if not self.path.lower().endswith(".npz"):
+            stream = stack.enter_context(open(self.path, "rb"))  # noqa: SIM115
+            return {None: _Array(stream, os.path.getsize(self.path))}
+        archive = stack.enter_context(zipfile.ZipFile(self.path))
+        members = {member.filename: member for member in archive.infolist() if member.filename.endswith(".npy")}
+        _check_unpacked(list(members.values()), os.path.getsize(self.path))
+        return {
+            name: _Array(stack.enter_context(archive.open(member)), member.file_size)
+            for name, member in members.items()
+            if chosen is None or name in chosen
+        }
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column by its type."""
@@ -73,7 +78,8 @@ class NumpyTable:
         step = max(1, _BLOCK_VALUES // max(1, len(self.names)))
         needed = [member for member, columns in self._columns.items() if any(name in kinds for name, _ in columns)]
         with ExitStack() as stack:
-            arrays = {member: self._open(member, stack) for member in needed}
+            with self._readable():
+                arrays = self._open(stack, needed)
             for first in range(0, self.size, step):
                 series: dict[str, Any] = {}
                 for member, array in arrays.items():
@@ -103,10 +109,19 @@ class _Readable:
             ) from None
 
 
-class _Array:
-    """An array in a stream, row after row."""
+def _check_unpacked(members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuse an archive that is small and would unpack to much."""
+    unpacked, limit = sum(member.file_size for member in members), max(_LARGE, _LARGEST_RATIO * size)
+    if unpacked > limit:
+        raise ValueError(
+            f"its {size} bytes unpack to {unpacked}, and the limit is {limit}; save it without compression"
+        )
 
-    def __init__(self, stream: Any) -> None:
+
+class _Array:
+    """An array in a stream of some bytes, row after row."""
+
+    def __init__(self, stream: Any, size: int) -> None:
         version = npy.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"format version {version}")
@@ -114,8 +129,21 @@ class _Array:
         shape, fortran, self.dtype = read_header(stream)
         if self.dtype.hasobject:
             raise ValueError("it holds objects")
-        if len(shape) not in (1, 2) or (len(shape) == 2 and self.dtype.names):
-            raise ValueError(f"an array of shape {shape} is no table")
+        is_table = (
+            len(shape) in (1, 2)
+            and not (len(shape) == 2 and self.dtype.names)
+            and min(shape) >= 0
+            and 0 not in shape[1:]
+        )
+        if not is_table or self.dtype.subdtype is not None or not self.dtype.itemsize:
+            raise ValueError(f"an array of shape {shape} of {self.dtype} is no table")
+        if len(shape) == 2 and shape[1] > _MOST_COLUMNS:
+            raise ValueError(f"it has {shape[1]} columns, and the limit is {_MOST_COLUMNS}; use svmlight for so many")
+        needed = stream.tell() + math.prod(shape) * self.dtype.itemsize
+        if needed > size:
+            raise ValueError(
+                f"it is truncated or altered: an array of shape {shape} of {self.dtype} needs {needed} bytes of {size}"
+            )
         self.n_rows = int(shape[0])
         self.n_columns = int(shape[1]) if len(shape) == 2 else None
         self._stream = stream
