@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.pipeline import make_union
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from toprank import PatMatNP, TopPush, WMWRanker, stream
 from toprank.online import CBR, OAM, OPAUC, UniExp
@@ -53,6 +54,8 @@ CRAFTED = {
     "no window": lambda: online(UniExp(), recent_scores_=np.zeros((2, 0))),
     "a narrow basis": lambda: online(OPAUC(rank=3), basis_=np.zeros((6, 2))),
     "a direction that is not finite": lambda: online(UniExp(), base_=filled(np.nan)),
+    "another rank": lambda: online(OPAUC(), rank=3),
+    "no output": lambda: changed(StandardScaler().fit(X), _sklearn_output_config=3),
     "a missing part": lambda: without(online(OAM()), "slot_moved_"),
     "a part without the rest": lambda: without(online(OAM()), "classes_"),
     "a wrong parameter": lambda: online(CBR(), max_fpr=float("nan")),
@@ -63,6 +66,8 @@ CRAFTED = {
     ),
     "components outside": lambda: changed(WMWRanker(kernel="precomputed").fit(X @ X.T, Y), components_=filled(40)),
     "columns that are not there": lambda: changed(OneHotEncoder().fit(X.round()), _n_features_outs=[1] * 6),
+    "a million processes": lambda: changed(make_union(StandardScaler()), n_jobs=10**6),
+    "no parameters": lambda: without(CBR(), "max_fpr"),
     "categories in disorder": lambda: changed(
         OneHotEncoder().fit(X.round()), categories_=lambda all_of_them: [values[::-1] for values in all_of_them]
     ),

@@ -132,6 +132,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
     saved_state: ClassVar[Schema] = Schema(
         {
             **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
+            "estimator": Part(("fit",)),
             "classes_": TWO_CLASSES,
             "thresholds_": Array("f8", ("n_models",)),
             "estimators_": Items(Part(RESPONSES), "n_models"),
@@ -144,6 +145,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
             "guaranteed_": FLAG,
         },
         fitted="guaranteed_",
+        before=("estimator",),
         relations={"a model": lambda known: bool(known["estimators_"])},
     )
 

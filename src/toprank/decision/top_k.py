@@ -71,10 +71,12 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     saved_state: ClassVar[Schema] = Schema(
         {
             **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
+            "estimator": Part(("fit",)),
             "classes_": TWO_CLASSES,
             "estimator_": Part(RESPONSES),
         },
         fitted="estimator_",
+        before=("estimator",),
     )
 
     def __init__(

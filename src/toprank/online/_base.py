@@ -53,7 +53,12 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             "started_with_": started_with(),
             "recent_scores_": Array("f8", (2, of_start("threshold_window")), rowwise=True),
             "n_scores_": Array("i8", (2,), low=0, high=LARGEST_COUNT),
-        }
+        },
+        relations={
+            "the parameters that it started with": lambda known: all(
+                known[name] == value for name, value in known["started_with_"].items()
+            )
+        },
     )
 
     max_fpr: float | None

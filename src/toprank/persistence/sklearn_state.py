@@ -41,18 +41,27 @@ _STEP = Part(("fit", "transform", "decision_function", "predict"), ("passthrough
 _NAMED_STEP = Record((WORD, _STEP))
 _NAMED_STEP_OF_COLUMNS = Record((WORD, _STEP, Rule()))
 _STATELESS = Schema({}, fitted=None)
+# A step in parallel starts as many processes as it is told to.
+_MOST_JOBS = 256
+_JOBS = {f"at most {_MOST_JOBS} jobs": lambda known: known["n_jobs"] is None or abs(known["n_jobs"]) <= _MOST_JOBS}
 
 
 def _fitted(fitted: str, relations: Any = None, **fields: Rule) -> Schema:
-    return Schema({**FEATURES, **fields}, fitted, relations=relations or {})
+    return Schema({**FEATURES, **fields}, fitted, before=(), relations=relations or {})
 
 
 _NUMBER_OF_FEATURES = _fitted(_FEATURES)
+
+
+def _has_infrequent(known: Known) -> bool:
+    return bool(known["_infrequent_enabled"])
+
+
 _CATEGORIES = {
     "categories_": Items(Array(LABEL_TYPES, (None,), finite=False), _FEATURES),
     "_infrequent_enabled": FLAG,
-    "_infrequent_indices": Items(Array("i", (None,), low=0, none=True), _FEATURES, optional=True),
-    "_default_to_infrequent_mappings": Items(Array("i", (None,), low=0, none=True), _FEATURES, optional=True),
+    "_infrequent_indices": Items(Array("i", (None,), low=0, none=True), _FEATURES, when=_has_infrequent),
+    "_default_to_infrequent_mappings": Items(Array("i", (None,), low=0, none=True), _FEATURES, when=_has_infrequent),
 }
 
 
@@ -90,6 +99,7 @@ def _outputs_fit(known: Known) -> bool:
     return True
 
 
+_TYPE = {"a type for its columns": lambda known: np.dtype(known["dtype"]).kind in "biufO"}
 _ORDER = {"categories in their order": _are_ordered, "new numbers for its categories": _are_mapped}
 
 
@@ -129,9 +139,14 @@ SKLEARN_STATES: dict[str, Schema] = {
     "Pipeline": Schema(
         {"steps": Items(_NAMED_STEP)}, fitted=None, relations={"a step": lambda known: bool(known["steps"])}
     ),
-    "FeatureUnion": Schema({"transformer_list": Items(_NAMED_STEP)}, fitted=None),
+    "FeatureUnion": Schema(
+        {"transformer_list": Items(_NAMED_STEP), "transformer_weights": Table(others=Number(), none=True)},
+        fitted=None,
+        relations=_JOBS,
+    ),
     "ColumnTransformer": _fitted(
         "transformers_",
+        _JOBS,
         transformers_=Items(_NAMED_STEP_OF_COLUMNS),
         _columns=Items(Rule()),
         _remainder=_NAMED_STEP_OF_COLUMNS,
@@ -157,7 +172,7 @@ SKLEARN_STATES: dict[str, Schema] = {
     "Normalizer": _NUMBER_OF_FEATURES,
     "OneHotEncoder": _fitted(
         "categories_",
-        {**_ORDER, "columns for its categories": _outputs_fit},
+        {**_ORDER, **_TYPE, "columns for its categories": _outputs_fit},
         **_CATEGORIES,
         drop_idx_=Array("O i", (_FEATURES,), none=True),
         _drop_idx_after_grouping=Array("O i", (_FEATURES,), none=True),
@@ -167,6 +182,7 @@ SKLEARN_STATES: dict[str, Schema] = {
         "categories_",
         {
             **_ORDER,
+            **_TYPE,
             "places of missing values in its features": lambda known: (
                 known["_missing_indices"].keys() <= set(range(known[_FEATURES]))
             ),
@@ -204,7 +220,12 @@ SKLEARN_STATES: dict[str, Schema] = {
         target_type_=WORD,
         encodings_=Items(Array("f", (None,))),
     ),
-    "MissingIndicator": _fitted("features_", features_=Array("i", (None,), low=0, below=_FEATURES), _precomputed=FLAG),
+    "MissingIndicator": _fitted(
+        "features_",
+        features_=Array("i", (None,), low=0, below=_FEATURES),
+        _n_features=count(_FEATURES, _FEATURES),
+        _precomputed=FLAG,
+    ),
     "SimpleImputer": _fitted(
         "statistics_",
         statistics_=Array(LABEL_TYPES, (_FEATURES,), finite=False),
@@ -239,7 +260,8 @@ SKLEARN_STATES: dict[str, Schema] = {
         n_classes_=count(1),
         classes_=Array(LABEL_TYPES, ("n_classes_",)),
         class_prior_=Array("f", ("n_classes_",), low=0, high=1),
-        _strategy=WORD,
+        sparse_output_=FLAG,
+        _strategy=Kind((str,), ("most_frequent", "prior", "stratified", "uniform", "constant")),
     ),
     "FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
     "KFold": _STATELESS,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from toprank.persistence.errors import ModelFileError
-from toprank.saved_state import Schema
+from toprank.saved_state import Kind, Schema, Table
+
+# What `set_output` leaves on any transformer.
+_OUTPUT = Schema(
+    {"_sklearn_output_config": Table(others=Kind((str,), ("default", "pandas", "polars"), none=True), optional=True)},
+    fitted=None,
+)
 
 
 def schema_of(cls: type, *, trusted: bool) -> Schema | None:
@@ -31,6 +37,9 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
     attributes = vars(item)
     try:
         schema.check(attributes)
+        _OUTPUT.check(attributes)
+        if hasattr(type(item), "get_params"):
+            item.get_params(deep=False)  # fails if one is missing
         if schema.is_fitted(attributes):
             _check_parameters(item)
     except ModelFileError:
@@ -41,8 +50,6 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
 
 
 def _check_parameters(item: Any) -> None:
-    if hasattr(type(item), "get_params"):
-        item.get_params(deep=False)  # fails if one is missing
     if hasattr(type(item), "_parameter_constraints"):  # of scikit-learn
         item._validate_params()
     if hasattr(type(item), "_check_parameters"):
