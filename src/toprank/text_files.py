@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
-_OPENERS: dict[str, Callable[[str, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 def is_compressed(path: str) -> bool:
@@ -61,15 +61,23 @@ def open_content(path: str) -> Iterator[IO[bytes]]:
     ...         stream.read()
     b'x,y'
     """
-    if not is_compressed(path):
-        with open(path, "rb") as stream:
-            yield stream
-        return
+    with unpacking_told(path), open_raw(path) as stream:
+        yield stream
+
+
+def open_raw(path: str) -> Any:
+    """The content of a file, whose errors are still to be told by `unpacking_told`."""
+    return _OPENERS.get(os.path.splitext(path)[1].lower(), open)(path, "rb")
+
+
+@contextmanager
+def unpacking_told(path: str) -> Iterator[None]:
+    """Errors of unpacking, in words."""
     try:
-        with _OPENERS[os.path.splitext(path)[1].lower()](path, "rb") as stream:
-            yield stream
+        yield
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        if getattr(error, "errno", None) is not None:  # of the operating system
+        # those of the operating system stay what they are
+        if not is_compressed(path) or getattr(error, "errno", None) is not None:
             raise
         raise ValueError(
             f"{path!r} cannot be unpacked ({error}): it is cut off, damaged, or not compressed as its name says; get "

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from toprank.cli.app import app
 
 
-def run(*arguments):
+def run(*arguments, input=None):
     """The result of a command; a traceback is a failure whatever the exit code."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="toprank")
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input, prog_name="toprank")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert "Traceback" not in result.output

@@ -339,11 +339,15 @@ def test_a_file_that_grows_goes_on(clicks, tmp_path):
     same(grown, stream(clicks, Sums(), **options, resume=False))
     # a last line without its end may be continued, and then it is another line
     clicks.write_bytes(content.rstrip(b"\n"))
-    stream(clicks, Sums(), **options, resume=False)
+    assert stream(clicks, Sums(), **options, resume=False).n_rows == 1049
     clicks.write_bytes(content)
     assert stream(clicks, Sums(), **options).n_rows == 1050
     clicks.write_bytes(content.rstrip(b"\n"))
-    stream(clicks, Sums(), **options, resume=False)
+    assert stream(clicks, Sums(), **options, resume=False, grows=False).n_rows == 1050
+    clicks.write_bytes(content)
+    assert stream(clicks, Sums(), **options).n_rows == 1050
+    clicks.write_bytes(content.rstrip(b"\n"))
+    stream(clicks, Sums(), **options, resume=False, grows=False)
     clicks.write_bytes(content.rstrip(b"\n") + b"5\n")
     with pytest.raises(ValueError, match="was changed in the part that was read"):
         stream(clicks, Sums(), **options)

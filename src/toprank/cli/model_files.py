@@ -87,8 +87,12 @@ def _exists(target: str, option: str, path: str) -> bool:
     return True
 
 
-def sum_of(path: str) -> str:
-    """The SHA-256 sum of a file."""
+def sum_of(path: str) -> str | None:
+    """The SHA-256 sum of a file; None of a pipe, which cannot be read again."""
+    from toprank.streams.content import is_pipe
+
+    if is_pipe(path):
+        return None
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         while block := stream.read(_BLOCK):

@@ -51,31 +51,41 @@ def stream(
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Rows between checkpoints.")] = 100_000,
     resume: Annotated[bool, typer.Option(help="Go on from the checkpoint if it is there.")] = True,
+    grows: Annotated[
+        bool | None,
+        typer.Option(
+            help="Leave a last line without its end for the next run, or take it. By default left with --checkpoint."
+        ),
+    ] = None,
     seed: options.Seed = 0,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     zero_based: options.ZeroBased = False,
+    n_features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of features of svmlight; by default the file is read once to find it."),
+    ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Learn from a file row by row, in constant memory, and measure on the way.
 
     Each batch is scored before it is learned from, so every row is a test row once. All columns must be numbers. The
-    file is CSV, svmlight or Parquet.
+    file is CSV, svmlight or Parquet; text also from a pipe, with [bold]-[/bold] for standard input.
 
     [bold]Examples[/bold]
 
     toprank stream clicks.csv --target clicked --model clicks.toprank
 
     toprank stream clicks.csv -t clicked -m clicks.toprank --checkpoint clicks.run --on-bad-line skip
+
+    zcat clicks-*.gz | toprank stream - -t clicked -m clicks.toprank
     """
     from toprank.cli.fitting import summary_of
     from toprank.cli.model_files import check_writable, save_model
-    from toprank.cli.streaming import advice, advised, begun, learner, require_rows, wrapped
+    from toprank.cli.streaming import advice, advised, begun, first_model, opened, require_rows, started, wrapped
     from toprank.persistence.atomic import same_file
-    from toprank.streams import stream as learn
-    from toprank.tables import open_table
-    from toprank.tables.numpy_file import NumpyTable
+    from toprank.streams.run import LAST_LINE_WAITS, stream_from
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
@@ -83,43 +93,23 @@ def stream(
         check_writable(checkpoint, "--checkpoint", data, start)
         if same_file(checkpoint, model):
             raise ValueError(f"--checkpoint and --model are the same file {model!r}; name two")
-    source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
-    if isinstance(source, NumpyTable):
-        raise ValueError(
-            f"a stream is read from CSV, svmlight or Parquet, and {data!r} is a NumPy file; use toprank fit"
-        )
+    label = None if positive is None else _number_or_text(positive)
+    reading = {"target": target, "positive": label, "zero_based": zero_based, "fill_missing": fill_missing}
+    measuring = {"on_bad_line": on_bad_line.value, "batch": batch, "window": window, "max_fpr": max_fpr}
     left_out = [name for name in (target, id_column, *(ignore or ())) if name is not None]
-    features = [name for name in source.names if name not in left_out] if source.names else None
-    if features == []:
-        raise ValueError(f"no column of {data!r} is left to learn from; leave out fewer columns by --ignore")
-    earlier = begun(checkpoint, resume)
-    reading: dict[str, Any] = {
-        "target": target,
-        "positive": None if positive is None else _number_or_text(positive),
-        "features": features,
-        "format": format,
-        "delimiter": delimiter,
-        "n_features": earlier["settings"]["n_features"] if earlier is not None and features is None else None,
-        "zero_based": zero_based,
-        "fill_missing": fill_missing,
-    }
-    skips = on_bad_line is methods.AtBadLine.skip
     with advised(), output.noted_warnings():
-        first = learner(data, reading, method.value, start, scale_rows, skips, earlier, seed, output)
-        result = learn(
-            data,
-            first,
-            **reading,
-            on_bad_line=on_bad_line.value,
-            batch=batch,
-            window=window,
-            max_fpr=max_fpr,
-            checkpoint=checkpoint,
-            every=every,
-            resume=resume,
-            verbose=int(output.shows_progress),
-        )
+        earlier = begun(checkpoint, resume)
+        model_before = started(start, output)
+        grows = checkpoint is not None if grows is None else grows
+        source = opened(data, reading, format, delimiter, n_features, left_out, grows, earlier, model_before)
+        features = source.feature_names
+        skips = on_bad_line is methods.AtBadLine.skip
+        first = first_model(source, model_before, start, method.value, scale_rows, fill_missing, skips, earlier, seed)
+        verbose = int(output.shows_progress)
+        result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose)
         require_rows(data, result.n_rows, result.bad_lines)
+    if result.last_line_waits:
+        output.note(as_options(LAST_LINE_WAITS % data))
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:

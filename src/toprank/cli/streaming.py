@@ -25,56 +25,111 @@ def begun(checkpoint: str | None, resume: bool) -> dict[str, Any] | None:
     return content
 
 
-def learner(
+def started(path: str | None, output: Output) -> Any:
+    """The model of an earlier stream that goes on learning, None if there is none."""
+    from toprank.cli.model_files import load_model
+
+    if path is None:
+        return None
+    model = load_model(path, output)
+    if not hasattr(getattr(model.estimator_, "steps", [(None, None)])[-1][1], "partial_fit"):
+        raise ValueError(f"{path!r} cannot learn from a stream; give a model that toprank stream made")
+    return model
+
+
+def opened(
     data: str,
     reading: dict[str, Any],
+    format: str | None,
+    delimiter: str | None,
+    n_features: int | None,
+    left_out: list[str],
+    grows: bool,
+    earlier: dict[str, Any] | None,
+    model: Any,
+) -> Any:
+    """The rows of a file or a pipe; of svmlight with as many features as a checkpoint or an earlier model has."""
+    from toprank.streams.content import is_pipe
+    from toprank.streams.learner import Learner
+    from toprank.streams.open import open_source
+    from toprank.tables import open_table
+    from toprank.tables.numpy_file import NumpyTable
+
+    if not is_pipe(data):
+        table = open_table(data, format=format, delimiter=delimiter, zero_based=reading["zero_based"])
+        if isinstance(table, NumpyTable):
+            raise ValueError(
+                f"a stream is read from CSV, svmlight or Parquet, and {data!r} is a NumPy file; use toprank fit"
+            )
+    if n_features is None and earlier is not None and earlier["settings"]["features"] is None:
+        n_features = earlier["settings"]["n_features"]
+    if n_features is None and model is not None:
+        n_features = Learner(model.estimator_).n_features
+    return open_source(
+        data,
+        features=None,
+        format=format,
+        delimiter=delimiter,
+        n_features=n_features,
+        ignore=left_out,
+        grows=grows,
+        **reading,
+    )
+
+
+def first_model(
+    source: Any,
+    model: Any,
+    path: str | None,
     method: str,
-    start: str | None,
     scale_rows: int,
+    fill_missing: float | None,
     skips: bool,
     earlier: dict[str, Any] | None,
     seed: int,
-    output: Output,
 ) -> Any:
     """The model to start with: one of an earlier stream, or a new one after a scaler.
 
     Parameters
     ----------
-    data : str
-        The file.
-    reading : dict
-        How it is read, as for `open_source`; `features` is None for svmlight.
+    source : Source
+        The rows; without names of features for svmlight.
+    model : TableModel or None
+        That of an earlier stream.
+    path : str or None
+        Its file.
     method : str
         Name of the online method.
-    start : str or None
-        File of an earlier model.
     scale_rows : int
         So many rows fit the scaler; 0 for no scaler.
+    fill_missing : float or None
+        What stands for missing values.
     skips : bool
         Whether bad lines among these rows are left out.
     earlier : dict or None
         The checkpoint to go on from: its scaler stays, though the file may have more rows to scale by now.
     seed : int
         Of the method.
-    output : Output
-        For notes.
     """
     from sklearn.pipeline import Pipeline
 
     import toprank.online
-    from toprank.streams.open import open_source
 
-    if start is not None:
-        return _earlier(start, reading["features"], output)
-    model = getattr(toprank.online, method)()
-    if "random_state" in model.get_params():
-        model.set_params(random_state=seed)
-    steps = [("rank", model)]
-    if reading["features"] is not None and scale_rows > 0:
-        scaler = _scaler_of(earlier, scale_rows) or _scaler(open_source(data, **reading), scale_rows, skips)
-        steps.insert(0, ("scale", scaler))
-    if reading["features"] is not None and reading["fill_missing"] is not None:
-        steps.insert(0, ("fill", _filler(reading["fill_missing"], len(reading["features"]))))
+    features = source.feature_names
+    if model is not None:
+        if (None if model.columns is None else list(model.columns)) != features:
+            raise ValueError(
+                f"the columns of {path!r} are others than those of this file; give a file with the same columns"
+            )
+        return model.estimator_
+    new = getattr(toprank.online, method)()
+    if "random_state" in new.get_params():
+        new.set_params(random_state=seed)
+    steps = [("rank", new)]
+    if features is not None and scale_rows > 0:
+        steps.insert(0, ("scale", _scaler_of(earlier, scale_rows) or _scaler(source, scale_rows, skips)))
+    if features is not None and fill_missing is not None:
+        steps.insert(0, ("fill", _filler(fill_missing, len(features))))
     return Pipeline(steps)
 
 
@@ -85,19 +140,6 @@ def _filler(value: float, n_features: int) -> Any:
 
     imputer = SimpleImputer(strategy="constant", fill_value=float(value), keep_empty_features=True)
     return imputer.fit(np.zeros((1, n_features)))
-
-
-def _earlier(path: str, features: list[str] | None, output: Output) -> Any:
-    from toprank.cli.model_files import load_model
-
-    model = load_model(path, output)
-    if not hasattr(getattr(model.estimator_, "steps", [(None, None)])[-1][1], "partial_fit"):
-        raise ValueError(f"{path!r} cannot learn from a stream; give a model that toprank stream made")
-    if (None if model.columns is None else list(model.columns)) != features:
-        raise ValueError(
-            f"the columns of {path!r} are others than those of this file; give a file with the same columns"
-        )
-    return model.estimator_
 
 
 def _scaler_of(earlier: dict[str, Any] | None, scale_rows: int) -> Any:
@@ -113,8 +155,7 @@ def _scaler(source: Any, scale_rows: int, skips: bool) -> Any:
 
     from toprank.streams.rows import Batch, batches, stop_at
 
-    blocks = source.blocks(source.start(), stops=not skips)
-    first: Any = next(batches(blocks, scale_rows), Batch(None, [], 0, source.start()))
+    first: Any = next(batches(source.peek(stops=not skips), scale_rows), Batch(None, [], 0, source.start()))
     if first.bad and not skips:
         raise stop_at(first.bad[0], source)
     require_rows(source.path, 0 if first.rows is None else len(first.rows), first.bad)

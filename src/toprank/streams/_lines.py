@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from toprank.compiled import compiled
 from toprank.streams._numbers import INFINITE, LEFT, MISSING, NUMBER, parse_number, word_meaning
+from toprank.streams.rows import MOST_BAD_LINES
 
 # What is wrong with a line.
 FIELDS, QUOTE, IS_MISSING, IS_INFINITE, IS_NO_NUMBER, LABEL, INDEX, ORDER, PAIR = range(1, 10)
@@ -23,8 +24,8 @@ IGNORED, TARGET = -1, -2
 ZERO_ONE, NUMERIC, TEXTUAL = 0, 1, 2
 # How far the value of a number that is left to Python may be from the true one, relative to it.
 _NEAR = 1e-15
-# Bad lines of a block, and numbers left to Python, that there is room for at first.
-_BAD_ROOM, _LEFT_ROOM = 100, 1000
+# Numbers left to Python that there is room for at first.
+_LEFT_ROOM = 1000
 
 
 class Labels(NamedTuple):
@@ -51,7 +52,7 @@ class Found(NamedTuple):
 def room(n_rows: int, n_left: int = _LEFT_ROOM) -> Found:
     """Arrays for so many rows and numbers left to Python."""
     y, ends, lines, skipped = (np.empty(n_rows, np.int64) for _ in range(4))
-    bad, left = np.empty((_BAD_ROOM, 5), np.int64), np.empty((n_left, 4), np.int64)
+    bad, left = np.empty((MOST_BAD_LINES, 5), np.int64), np.empty((n_left, 4), np.int64)
     return Found(y, ends, lines, skipped, bad, left)
 
 

@@ -11,9 +11,8 @@ from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
 from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateError, Table, count
 from toprank.streams.prequential import COLUMNS
-from toprank.streams.rows import BadLine, Place, Rows, Source
+from toprank.streams.rows import MOST_BAD_LINES, BadLine, Place, Rows, Source
 
-MOST_BAD_LINES = 100
 _CONTENT = Schema(
     {
         "model": Part(("fit",)),

@@ -11,6 +11,7 @@ import numpy as np
 
 from toprank.checks import require_count
 from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
+from toprank.streams.content import is_pipe
 from toprank.streams.parquet import ParquetFile
 from toprank.streams.rows import Source
 from toprank.streams.text import CSVFile, SvmlightFile
@@ -34,11 +35,16 @@ def open_source(
     n_features: Any,
     zero_based: bool,
     fill_missing: Any,
+    ignore: Sequence[str] = (),
+    grows: bool = False,
 ) -> Source:
-    """The source that the arguments of `toprank.stream` describe, after a look at whether they fit together."""
-    if not os.path.isfile(path):
+    """The source that the arguments of `toprank.stream` describe, after a look at whether they fit together.
+
+    `ignore` names columns not to learn from, where `features` is None.
+    """
+    if not (os.path.isfile(path) or is_pipe(path)):
         raise FileNotFoundError(f"there is no file {path!r}; give the path of a CSV, svmlight or Parquet file")
-    kind = _format_of(path, format)
+    kind = _format_of(path, format, "svmlight" if target is None else "csv")
     labels = _labels(positive, kind)
     if not (fill_missing is None or _is_finite(fill_missing)):
         raise ValueError(f"fill_missing must be a finite number or None, got {fill_missing!r}; use a value such as 0.0")
@@ -51,7 +57,11 @@ def open_source(
                 )
         if n_features is not None:
             require_count("n_features", n_features)
-        return SvmlightFile(path, labels, n_features, bool(zero_based))
+        elif is_pipe(path):
+            raise ValueError(
+                f"{path!r} is read once, which does not tell the largest index in time; pass n_features= for svmlight"
+            )
+        return SvmlightFile(path, labels, n_features, bool(zero_based), grows)
     if target is None:
         raise ValueError(f"target is needed for {kind}: the name of the column of labels, such as target='y'")
     if isinstance(features, str):
@@ -59,20 +69,25 @@ def open_source(
     chosen = None if features is None else [str(name) for name in features]
     if kind == "parquet":
         require_uncompressed(path, kind)
-        return ParquetFile(path, labels, target, chosen, fill_missing)
+        if is_pipe(path):
+            raise ValueError(f"Parquet is not read from a pipe such as {path!r}; write it to a file before")
+        return ParquetFile(path, labels, target, chosen, fill_missing, ignore)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
         raise ValueError(f"delimiter must be one character such as ',' or ';', got {delimiter!r}")
-    return CSVFile(path, labels, target, chosen, delimiter, fill_missing)
+    return CSVFile(path, labels, target, chosen, delimiter, fill_missing, ignore, grows)
 
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-def _format_of(path: str, format: str | None) -> str:
+def _format_of(path: str, format: str | None, of_pipe: str) -> str:
+    """What is given, or what the name says; of a pipe without such a name `of_pipe`."""
     if format is not None and format not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
     ending = ending_of(path)
+    if format is None and ending not in _ENDINGS and is_pipe(path):
+        return of_pipe
     if format is None and ending not in _ENDINGS:
         raise ValueError(
             f"the format of {path!r} does not follow from its name; pass format='csv', 'svmlight' or 'parquet'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from toprank.streams._lines import NUMERIC, TEXTUAL, Labels
 from toprank.streams._numbers import MISSING_WORDS
-from toprank.streams.rows import BadLine, Block, Place, Rows
-from toprank.streams.text import choose_columns, excerpt, label_reason
+from toprank.streams.columns import choose_columns
+from toprank.streams.reasons import excerpt, label_reason
+from toprank.streams.rows import MOST_BAD_LINES, BadLine, Block, Place, Rows
 
 _BLOCK_VALUES = 2_000_000
-_MOST_BAD = 100  # of a slice, with their reasons
 _SAMPLE = 1 << 16
 
 
@@ -35,12 +35,21 @@ class ParquetFile:
         Columns to learn from; None: all but the target.
     fill_missing : float or None
         What stands for a missing value; None: a row with a missing value is bad.
+    ignore : sequence of str
+        Columns not to learn from, where `features` is None.
     """
 
     unit = "row"
+    is_begun, unended = True, False
 
     def __init__(
-        self, path: str, labels: Labels, target: str, features: list[str] | None, fill_missing: float | None
+        self,
+        path: str,
+        labels: Labels,
+        target: str,
+        features: list[str] | None,
+        fill_missing: float | None,
+        ignore: Sequence[str] = (),
     ) -> None:
         self.path = path
         self.labels = labels
@@ -53,7 +62,7 @@ class ParquetFile:
             self.size = int(self._frame.select(polars.len()).collect().item())
         except (polars.exceptions.PolarsError, OSError) as error:
             raise ValueError(f"{path!r} cannot be read as Parquet: {error}") from error
-        self.feature_names: list[str] | None = choose_columns(path, list(schema), target, features)
+        self.feature_names: list[str] | None = choose_columns(path, list(schema), target, features, ignore)
         self._features = self.feature_names
         self.n_features = len(self._features)
         if schema[target].is_nested():
@@ -71,6 +80,13 @@ class ParquetFile:
         """The first row."""
         return Place(0, 0)
 
+    def peek(self, stops: bool) -> Iterator[Block]:
+        """Rows from the start."""
+        return self.blocks(self.start(), stops)
+
+    def passed(self, position: int) -> None:
+        """Nothing: a part of the file is known by the whole."""
+
     def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
         """All rows from a place on; with `stops` up to the slice with the first bad row."""
         step = max(1, _BLOCK_VALUES // (self.n_features + 1))
@@ -86,7 +102,7 @@ class ParquetFile:
             wrong = np.flatnonzero(~good)
             bad = [
                 BadLine(first + i + 1, self._reason(X[i]) if known[i] else self._label_reason(column[i]))
-                for i in wrong[:_MOST_BAD].tolist()
+                for i in wrong[:MOST_BAD_LINES].tolist()
             ]
             numbers = first + 1 + np.flatnonzero(good)
             skipped = np.diff(numbers, prepend=first) - 1

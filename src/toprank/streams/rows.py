@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-# Bad lines that are kept with their reasons, at most, until the batch is full that they belong to.
+MOST_BAD_LINES = 100
+"""Bad lines that are kept with their reasons: of a block, and of a run."""
+# So many of several blocks, at most, until the batch is full that they belong to.
 _MOST_WAITING = 1000
 
 
@@ -98,11 +100,22 @@ class Source(Protocol):
     def size(self) -> int | None:
         """Position at which the file ends, if that is known."""
 
+    is_begun: bool
+    """Whether all is there that precedes the rows; names of a file that is being written may still be cut off."""
+    unended: bool
+    """Whether the last line had no end when it was reached, and was left for later."""
+
     def start(self) -> Place:
         """Where the first row starts."""
 
+    def peek(self, stops: bool) -> Iterator[Block]:
+        """Blocks from the start, which `blocks` gives again; of a pipe, those of its first part."""
+
     def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
         """All rows from a place on; with `stops` up to the first bad line."""
+
+    def passed(self, position: int) -> None:
+        """Note that the last block is taken up to a position, whose identity may be asked for."""
 
     def identity(self, position: int) -> dict[str, Any]:
         """What tells the part of the file up to a position from that of another file."""

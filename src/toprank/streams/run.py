@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import signal
 import threading
@@ -24,6 +25,11 @@ from toprank.streams.open import open_source
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
 from toprank.streams.rows import BadLine, Batch, Source, batches, stop_at
+
+LAST_LINE_WAITS = (
+    "the last line of %r has no end, so it may be cut off, and is left for the next run; if the file is complete, end "
+    "the line, or pass grows=False"
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class StreamResult:
         Number and reason of the first hundred of them.
     resumed_at : int
         Rows that had been learned from when this call started, by an earlier one; 0 if it started anew.
+    last_line_waits : bool
+        Whether the last line had no end and was left for the next run; see `grows` of `stream`.
 
     Examples
     --------
@@ -69,6 +77,7 @@ class StreamResult:
     n_bad_lines: int
     bad_lines: list[BadLine]
     resumed_at: int
+    last_line_waits: bool = False
 
 
 def stream(
@@ -90,6 +99,7 @@ def stream(
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 100_000,
     resume: bool = True,
+    grows: bool | None = None,
     trusted: Iterable[type] = (),
     verbose: int = 0,
 ) -> StreamResult:
@@ -102,7 +112,8 @@ def stream(
     Parameters
     ----------
     path : path
-        The file: CSV (with a line of names), svmlight or Parquet; text also compressed, as .gz, .bz2 or .xz.
+        The file: CSV (with a line of names), svmlight or Parquet; text also compressed, as .gz, .bz2 or .xz, or from a
+        pipe. ``"-"`` is standard input.
     model : estimator
         It needs `partial_fit` and `decision_function`; or a `Pipeline` whose last step has them and whose other steps
         are fitted. It is copied, not changed. A fitted model goes on learning.
@@ -113,11 +124,12 @@ def stream(
     features : list of str, optional
         Columns to learn from; by default all but the target. All must be numbers.
     format : {"csv", "svmlight", "parquet"}, optional
-        By default from the name of the file.
+        By default from the name of the file; of a pipe without such a name "csv" with `target`, else "svmlight".
     delimiter : str, optional
         Of CSV; by default found in the first line.
     n_features : int, optional
-        Of svmlight; by default that of a fitted model, or else the file is read once to find the largest index.
+        Of svmlight; by default that of a fitted model, or else the file is read once to find the largest index. A pipe
+        cannot be read twice, so there it is needed.
     zero_based : bool, default=False
         Whether indices of svmlight start at 0.
     fill_missing : float, optional
@@ -136,7 +148,11 @@ def stream(
         Rows between checkpoints; they are written at the end of a batch.
     resume : bool, default=True
         Go on from the checkpoint if it exists; False: start anew and replace it. A checkpoint of another file, model or
-        setting is refused.
+        setting is refused. A pipe must give the same rows from the start; those that were learned from are passed over.
+    grows : bool, optional
+        Whether the file may still be written to. A last line without its end may then be cut off in the middle of a
+        number: it is left for the next run, and the log says so. If False it counts as a line. By default True with a
+        checkpoint, else False.
     trusted : iterable of classes, optional
         Classes of your own in the model, as in `toprank.save`.
     verbose : int, default=0
@@ -181,28 +197,49 @@ def stream(
         raise ValueError(
             f"checkpoint={os.fspath(checkpoint)!r} is the file of the rows and would replace it; name another"
         )
-    learner = Learner(copy.deepcopy(model))
-    n_features = learner.n_features if n_features is None else n_features
+    share = _share(max_fpr)
+    reading = {"target": target, "positive": positive, "zero_based": zero_based, "fill_missing": fill_missing}
     source = open_source(
-        os.fspath(path), target, positive, features, format, delimiter, n_features, zero_based, fill_missing
+        os.fspath(path),
+        features=features,
+        format=format,
+        delimiter=delimiter,
+        n_features=Learner(model).n_features if n_features is None else n_features,
+        grows=checkpoint is not None if grows is None else bool(grows),
+        **reading,
     )
+    settings = reading | {"on_bad_line": on_bad_line, "batch": int(batch), "window": int(window), "max_fpr": share}
+    result = stream_from(source, model, settings, checkpoint, int(every), resume, tuple(trusted), verbose)
+    if result.last_line_waits:
+        logging.getLogger("toprank").warning(LAST_LINE_WAITS, source.path)
+    return result
+
+
+def stream_from(
+    source: Source,
+    model: Any,
+    settings: dict[str, Any],
+    checkpoint: str | os.PathLike[str] | None,
+    every: int,
+    resume: bool,
+    trusted: tuple[type, ...],
+    verbose: int,
+) -> StreamResult:
+    """Learn from a source; `settings` are those arguments of `stream` that the result depends on."""
+    learner = Learner(copy.deepcopy(model))
     learner.require_columns_of(source)
-    metrics = Prequential(int(window), _share(max_fpr))
-    settings = {
-        **{"target": target, "positive": positive, "features": source.feature_names, "n_features": source.n_features},
-        **{"zero_based": zero_based, "fill_missing": fill_missing, "on_bad_line": on_bad_line},
-        **{"batch": int(batch), "window": int(window), "max_fpr": float(max_fpr)},
-    }
-    trusted = tuple(trusted)
+    metrics = Prequential(settings["window"], settings["max_fpr"])
+    settings = settings | {"features": source.feature_names, "n_features": source.n_features}
     saved = Checkpoint.at(checkpoint, settings, fingerprint(learner.model, trusted) if checkpoint else "", trusted)
     state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
         state, measured = saved.read(source)
         metrics.restore(measured)
         learner = Learner(state.model)
-    run = _Run(source, learner, metrics, saved, state, on_bad_line == "skip")
-    result = run.to_the_end(int(batch), int(every), verbose)
-    _warn_of_one_class(source.path, state, positive)
+    run = _Run(source, learner, metrics, saved, state, settings["on_bad_line"] == "skip")
+    result = run.to_the_end(settings["batch"], every, verbose)
+    if not source.unended:  # else there is more to come
+        _warn_of_one_class(source.path, state, settings["positive"])
     return result
 
 
@@ -242,7 +279,7 @@ class _Run:
         record_columns(state.model, self.source.feature_names)
         history = self.metrics.history(state.n_rows)
         counts = state.n_rows, state.n_positives, state.n_bad
-        return StreamResult(state.model, history, *counts, state.bad, resumed_at)
+        return StreamResult(state.model, history, *counts, state.bad, resumed_at, self.source.unended)
 
     def _take(self, part: Batch) -> None:
         """Score a batch, learn from it, and move on; or stop before it."""
@@ -261,10 +298,11 @@ class _Run:
             self.state.count_rows(part.rows)
         self.state.count_bad(part.n_bad, part.bad)
         self.state.place = part.end
+        self.source.passed(part.end.position)
         self.whole = True
 
     def _save(self) -> None:
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and self.source.is_begun:
             self.checkpoint.write(self.state, self.metrics.state(), self.source)
 
 
@@ -298,7 +336,7 @@ def _warn_of_one_class(path: str, state: State, positive: Any) -> None:
         f"none of the {state.n_rows:,} rows of {path!r} is {which}, with {label} as the positive label; a model learns "
         "to rank from both classes, so check the labels and positive="
     )
-    warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=3)
+    warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=4)
 
 
 def _check(on_bad_line: Any, **counts: Any) -> None:

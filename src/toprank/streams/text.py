@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import hashlib
-import os
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,16 @@ from scipy.sparse import csr_array
 
 from toprank.streams import _lines
 from toprank.streams._lines import IGNORED, TARGET, Found, Labels
-from toprank.streams._numbers import MISSING_WORDS
+from toprank.streams.columns import choose_columns
+from toprank.streams.content import SAMPLE, Content, Passage
+from toprank.streams.reasons import label_reason, number_reason, shown
 from toprank.streams.rows import BadLine, BadLineError, Block, Place, Rows
-from toprank.text_files import content_size, is_compressed, open_content
 
 _BLOCK = 4 << 20
 _LONGEST_LINE = 256 << 20
 # So many features may be in an svmlight file with fewer entries.
 _MANY_FEATURES = 1 << 24
-_SAMPLE = 1 << 16
+_MOST_PEEKED = 64 << 20
 _MARK = codecs.BOM_UTF8
 # So many bad lines and so much text (or all there is) before the first row are not a few bad lines but another format.
 _MANY_LINES = 1000
@@ -31,16 +32,33 @@ _MUCH_TEXT = 4 << 20
 
 
 class TextFile:
-    """Lines of a file in blocks, with their places; a subclass makes rows of them."""
+    """Lines of a file in blocks, with their places; a subclass makes rows of them.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    labels : Labels
+        Which labels are positive.
+    grows : bool
+        Whether the file may still be written to: a last line without its end is then left for later.
+    """
 
     unit = "line"
     n_features: int
     feature_names: list[str] | None = None
 
-    def __init__(self, path: str, labels: Labels) -> None:
+    def __init__(self, path: str, labels: Labels, grows: bool) -> None:
         self.path = path
         self.labels = labels
-        self.size = content_size(path)
+        self.grows = grows
+        self.is_begun, self.unended = True, False
+        self._content = Content(path)
+        self.size = self._content.size
+        self._read = Passage(0, b"")
+        self._mark = (0, self._read)
+        self._peeked: deque[tuple[Block, Passage]] = deque()
+        self._coming: Iterator[Block] | None = None
 
     def start(self) -> Place:
         """Where the first row starts."""
@@ -56,7 +74,25 @@ class TextFile:
 
     def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
         """All rows from a place on; with `stops` up to the first bad line."""
-        barren, block = start == self.start(), None
+        while self._peeked:
+            block, self._read = self._peeked.popleft()
+            yield block
+        yield from self._coming or self._blocks(start, stops)
+
+    def peek(self, stops: bool) -> Iterator[Block]:
+        """Blocks from the start, which `blocks` gives again; of a pipe, those of its first part."""
+        if not self._content.is_pipe:
+            yield from self.blocks(self.start(), stops)
+            return
+        self._coming = self._blocks(self.start(), stops)
+        for block in self._coming:
+            self._peeked.append((block, self._read))
+            yield block
+            if block.end.position > _MOST_PEEKED:
+                return
+
+    def _blocks(self, start: Place, stops: bool) -> Iterator[Block]:
+        barren = start == self.start()
         first_bad, n_barren = None, 0  # before the first row
         for content, (position, line) in self._contents(start):
             block = self._block(content, Place(position, line), stops)
@@ -80,7 +116,7 @@ class TextFile:
         ends, lines = found.ends[:n_rows] + position, found.lines[:n_rows] + line
         rows = Rows(matrix, found.y[:n_rows], ends, lines, found.skipped[:n_rows])
         bad = [
-            BadLine(line + int(number), self._reason(int(what), int(place), _shown(content, a, b)))
+            BadLine(line + int(number), self._reason(int(what), int(place), shown(content, a, b)))
             for number, what, place, a, b in found.bad[:n_bad]
         ]
         return Block(rows, bad, n_bad, Place(position + len(content), line + n_lines))
@@ -92,42 +128,54 @@ class TextFile:
     def _contents(self, start: Place) -> Iterator[tuple[bytes, Place]]:
         """Whole lines, some megabytes at a time, and where they start."""
         position, line = start
-        with open_content(self.path) as stream:
-            stream.seek(position - 1 if line else position)
-            if line and stream.read(1) != b"\n":
+        with self._content.opened(position) as (stream, before):
+            if line and not before.endswith(b"\n"):
                 line -= 1  # it had no end when it was read: the end that follows is not that of another line
-            rest = b""
-            while True:
-                new = stream.read(_BLOCK)
-                cut = new.rfind(b"\n") + 1 if new else 0
-                if new and not cut:
-                    rest += new
-                    if len(rest) > _LONGEST_LINE:
-                        raise ValueError(
-                            f"{self.path!r} has a line of more than {_LONGEST_LINE >> 20} MB at byte {position}; check "
-                            "that the format is right"
-                        )
-                    continue
-                content, rest = rest + new[:cut], new[cut:]
-                if content:
+            read = Passage(position - len(before), before)
+            try:
+                for content in self._whole_lines(stream, position):
+                    self._read = read = read.followed_by(content)
                     yield content, Place(position, line)
                     position, line = position + len(content), line + content.count(b"\n")
-                if not new:
-                    return
+            finally:
+                self._content.close()
+
+    def _whole_lines(self, stream: Any, position: int) -> Iterator[bytes]:
+        """What a stream gives, cut after ends of lines; then the last line without its end, unless the file grows."""
+        rest: list[bytes] = []
+        n_rest = 0
+        while new := stream.read(_BLOCK):
+            cut = new.rfind(b"\n") + 1
+            if cut:
+                content = b"".join((*rest, new[:cut]))
+                rest, n_rest, new = [], 0, new[cut:]
+                position += len(content)
+                yield content
+            rest.append(new)
+            n_rest += len(new)
+            if n_rest > _LONGEST_LINE:
+                raise ValueError(
+                    f"{self.path!r} has a line of more than {_LONGEST_LINE >> 20} MB at byte {position}; check that "
+                    "the format is right"
+                )
+        last = b"".join(rest)
+        self.unended = self.grows and bool(last.strip())
+        if last and not self.grows:
+            yield last
+
+    def passed(self, position: int) -> None:
+        """Note that the last block is taken up to a position."""
+        self._mark = position, self._read
 
     def identity(self, position: int) -> dict[str, Any]:
-        """Sums over the first and the last bytes of the part that is read; what follows may have grown.
-
-        Of a compressed file all counts: to go to the place of a part means to unpack what is before it.
-        """
-        if is_compressed(self.path):
-            position = os.path.getsize(self.path)
-        with open(self.path, "rb") as stream:
-            first = stream.read(min(position, _SAMPLE))
-            stream.seek(max(position - _SAMPLE, 0))
-            last = stream.read(min(position, _SAMPLE))
-            follows = stream.read(1)
-        whole = not last or last.endswith(b"\n") or follows in (b"", b"\n", b"\r")
+        """Sums over the first and the last bytes of the content that is read; what follows may have grown."""
+        marked, read = self._mark
+        if marked == position:
+            last, whole = read.before(position), True
+        else:
+            with self._content.opened(position) as (stream, last):
+                whole = not last or last.endswith(b"\n") or stream.peek(1)[:1] in (b"", b"\n", b"\r")
+        first = self._content.first(min(position, SAMPLE))
         sums = [hashlib.sha256(part).hexdigest() for part in (first, last)]
         return {"read": len(first), "first": sums[0], "last": sums[1], "whole lines": whole}
 
@@ -145,12 +193,19 @@ class SvmlightFile(TextFile):
         Number of features; None: the file is read once for the largest index.
     zero_based : bool
         Whether the first feature has the index 0 instead of 1.
+    grows : bool
+        Whether a last line without its end is left for later.
     """
 
-    def __init__(self, path: str, labels: Labels, n_features: int | None, zero_based: bool) -> None:
-        super().__init__(path, labels)
-        with open_content(path) as stream:
-            self._mark_size = len(_MARK) if stream.read(len(_MARK)) == _MARK else 0
+    def __init__(
+        self, path: str, labels: Labels, n_features: int | None, zero_based: bool, grows: bool = False
+    ) -> None:
+        super().__init__(path, labels, grows)
+        with self._content.opened() as (stream, _):
+            start = stream.peek(len(_MARK))[: len(_MARK)]
+        self.is_begun = not grows or len(start) == len(_MARK)
+        self._mark_size = len(_MARK) if start == _MARK else 0
+        self._mark = self._mark_size, Passage(0, start)
         self.base = 0 if zero_based else 1
         self.n_features = np.iinfo(np.int32).max
         self.n_features = self._largest_index() if n_features is None else int(n_features)
@@ -198,7 +253,7 @@ class SvmlightFile(TextFile):
             "start a new model for more",
             _lines.ORDER: f"{text!r} does not have a larger index than the one before",
             _lines.IS_MISSING: f"feature {place} has no value; correct it, or leave the pair out",
-        }.get(what) or _number_reason(what, f"feature {place}", text, "correct it")
+        }.get(what) or number_reason(what, f"feature {place}", text, "correct it")
 
 
 class CSVFile(TextFile):
@@ -218,6 +273,10 @@ class CSVFile(TextFile):
         One character; None: the one of ``, ; tab |`` that the line of names has most of.
     fill_missing : float or None
         What stands for a missing value; None: a line with a missing value is bad.
+    ignore : sequence of str
+        Columns not to learn from, where `features` is None.
+    grows : bool
+        Whether a last line without its end is left for later.
     """
 
     def __init__(
@@ -228,11 +287,15 @@ class CSVFile(TextFile):
         features: list[str] | None,
         delimiter: str | None,
         fill_missing: float | None,
+        ignore: Sequence[str] = (),
+        grows: bool = False,
     ) -> None:
-        super().__init__(path, labels)
-        with open_content(path) as stream:
+        super().__init__(path, labels, grows)
+        with self._content.opened() as (stream, _):
             header = stream.readline(_LONGEST_LINE)
+        self.is_begun = not grows or header.endswith(b"\n")
         self._header_size = len(header)
+        self._mark = self._header_size, Passage(0, header)
         line = header.decode("utf-8-sig", errors="replace").rstrip("\r\n")
         self.delimiter = max(",;\t|", key=line.count) if delimiter is None else delimiter
         try:
@@ -241,7 +304,7 @@ class CSVFile(TextFile):
             raise ValueError(
                 f"the first line of {path!r} is no line of names ({error}); lines must end with \\n or \\r\\n"
             ) from None
-        self.feature_names = choose_columns(path, self.columns, target, features)
+        self.feature_names = choose_columns(path, self.columns, target, features, ignore)
         self.n_features = len(self.feature_names)
         slot_of = {name: slot for slot, name in enumerate(self.feature_names)} | {target: TARGET}
         self._slots = np.array([slot_of.get(name, IGNORED) for name in self.columns])
@@ -269,7 +332,7 @@ class CSVFile(TextFile):
             return f"a quoted field, column {name!r}, is not closed in its line"
         if what == _lines.LABEL:
             return label_reason(text, self.labels)
-        return _number_reason(
+        return number_reason(
             what, f"column {name!r}", text, "leave a column of text out by features=, or encode it before"
         )
 
@@ -284,48 +347,3 @@ def _filled(
         found = _lines.room(n_rows, counts[2])
         counts = kernel(text, stops, *arguments, *values, found)
     return found, counts
-
-
-def choose_columns(path: str, columns: list[str], target: str, features: list[str] | None) -> list[str]:
-    """The features, after a look at whether all names are there, once."""
-    chosen = [name for name in columns if name != target] if features is None else list(features)
-    for name in (target, *chosen):
-        if columns.count(name) != 1:
-            has = "no column" if name not in columns else "several columns"
-            raise ValueError(f"{path!r} has {has} {name!r}; its columns are {_listed(columns)}")
-    if target in chosen or not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(
-            f"features must name columns other than the target {target!r}, each once, got {_listed(chosen)}"
-        )
-    return chosen
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
-
-
-def excerpt(text: str) -> str:
-    """A text for a message, not too long."""
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _shown(content: bytes, start: int, end: int) -> str:
-    """A part of a line for a message; it may be very long, and its beginning is enough."""
-    return excerpt(content[start : min(end, start + 200)].decode("utf-8", errors="replace"))
-
-
-def label_reason(text: str, labels: Labels) -> str:
-    """What is wrong with a label, in words."""
-    if text.lower() in MISSING_WORDS:
-        return "the label is missing"
-    if labels.mode == _lines.ZERO_ONE:
-        return f"the label {text!r} is none of 1, 0 and -1; name the positive label by positive="
-    return f"the label {text!r} is not a number; pass positive= as text if labels are text"
-
-
-def _number_reason(what: int, where: str, text: str, remedy: str) -> str:
-    if what == _lines.IS_MISSING:
-        return f"{where} has no value; pass fill_missing= for a number to stand for it"
-    if what == _lines.IS_INFINITE:
-        return f"{where} has {text!r}, which is not finite"
-    return f"{where} has {text!r}, which is not a number; {remedy}"

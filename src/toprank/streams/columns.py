@@ -1,0 +1,28 @@
+"""Which columns of a file are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def choose_columns(
+    path: str, columns: list[str], target: str, features: list[str] | None, ignore: Sequence[str]
+) -> list[str]:
+    """The features, after a look at whether all names are there, once."""
+    left_out = {target, *ignore}
+    chosen = [name for name in columns if name not in left_out] if features is None else list(features)
+    for name in (target, *chosen):
+        if columns.count(name) != 1:
+            has = "no column" if name not in columns else "several columns"
+            raise ValueError(f"{path!r} has {has} {name!r}; its columns are {_listed(columns)}")
+    if ignore and not chosen:
+        raise ValueError(f"no column of {path!r} is left to learn from; leave out fewer columns by features=")
+    if target in chosen or not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"features must name columns other than the target {target!r}, each once, got {_listed(chosen)}"
+        )
+    return chosen
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
