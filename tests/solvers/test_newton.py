@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from exact import optimum
-from toprank.formulations.certificates import lower_bound_at
+from toprank.formulations.certificates import lower_bound, lower_bound_at
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import TopMean
@@ -107,6 +107,34 @@ def test_collapse_is_found_and_certified(name, threshold, rng):
     assert not solution.coef.any()
     assert solution.primal == pytest.approx(1.0)
     assert solution.dual >= 1 - 1e-4
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+@pytest.mark.parametrize("threshold", ["max", "k=3", "15 %"])
+@pytest.mark.parametrize(("of_positives", "factor"), [(True, 1e2), (True, 1e3), (True, 1e6), (False, 1e4)])
+def test_an_outlier_does_not_stop_the_others(name, threshold, of_positives, factor):
+    """The certificate is computed again from the dual point, and cvxpy agrees where it copes with the scale."""
+    problem = make_problem(np.random.default_rng(1), name, threshold, n=200, d=5, shift=2.0)
+    problem.X[np.flatnonzero(problem.positive == of_positives)[0]] *= factor
+    solution = solve_newton(problem)
+    primal = problem.primal(solution.coef, problem.scores(solution.coef))
+    assert solution.converged
+    assert solution.n_iter < 80
+    if solution.coef.any():
+        assert lower_bound(problem, solution.dual_point.y, solution.dual_point.p) >= (1 - 1e-4) * primal
+    if factor == 1e2:
+        assert primal == pytest.approx(exact(problem), rel=1.1e-4)
+
+
+@pytest.mark.parametrize("name", ["logistic", "exponential"])
+def test_heavy_tails_in_working_sets(name):
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(1.5, (8000, 20))
+    scores = X @ rng.standard_normal(20)
+    formulation = Formulation(SURROGATES[name], TopMean(share=0.05))
+    positive = scores > np.quantile(scores, 0.8)
+    solution = solve_newton(Problem(X / X.std(axis=0), positive, np.ones(8000), formulation, 1e-3))
+    assert solution.gap <= 1e-4
 
 
 @pytest.mark.parametrize("alpha", [1e-8, 1e4])

@@ -17,8 +17,7 @@ def centre_positives(
     """(u, p, room, r) with u p = μ, room · r = μ and z = (ℓ*)'(u / share) + r − p."""
     ones, zeros = np.ones_like(z), np.zeros_like(z)
     if not isinstance(surrogate, PiecewiseQuadratic):
-        inside = np.clip(surrogate.derivative(z), 1e-12, min(surrogate.max_slope, 1e300) * (1 - 1e-12))
-        return share * inside, zeros, ones, zeros
+        return np.maximum(share * surrogate.derivative(z), 1e-100), zeros, ones, zeros
     x = z + surrogate.shift
     if not np.isfinite(surrogate.max_slope):
         width = surrogate.width / share

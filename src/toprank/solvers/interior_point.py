@@ -68,14 +68,17 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         mu = problem.mean_product(state)
         balanced = abs(dual[-2]) + abs(dual[-1]) <= 1e-6 * state.S
         solved = relative_gap(primal_value, dual_bound) <= tol and balanced
+        # rows of large norm make more of what is left of the imbalance
+        solved = solved and relative_gap(primal_value, problem.lower_bound(state)) <= 2 * tol
         if solved or short_steps >= 4 or iteration >= max_iter:
             break
         direction, image, step = _mehrotra_direction(problem, state, images, dual, mu, last_step)
         step *= max(0.99, 1 - mu) if step < 1 else 1.0
-        following = state.moved(step, direction)
+        images = images + step * image
+        following = problem.moved(state, step, direction, -images[: problem.m])
         if not following.is_finite():
             break
-        state, images, last_step = following, images + step * image, step
+        state, last_step = following, step
         short_steps = short_steps + 1 if step < 1e-3 else 0
         iteration += 1
         smaller = problem.shrunk(state) if shrink and step > 0.3 and iteration > 4 else None
@@ -103,7 +106,7 @@ def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> S
         _copy_known(old.positives, known[: old.m], new.positives, column[:m])
         _copy_known(old.threshold_rows, known[old.m :], new.threshold_rows, column[m:])
         columns.append(column)
-    carried = State(state.extended.copy(), S, np.array(columns))
+    carried = State(state.extended.copy(), S, np.array(columns), state.gaps)
     low, up = new.lower, new.upper
     carried.p[low] = np.maximum(carried.p[low], 0.1 * mu / carried.y[low])
     carried.r[up] = np.maximum(carried.r[up], 0.1 * mu / carried.room[up])
@@ -121,11 +124,9 @@ def _mehrotra_direction(
     problem: Restricted, state: State, images: Floats, dual: Floats, mu: float, last_step: float
 ) -> tuple[State, Floats, float]:
     """Predictor and correctors with one factor; returns the direction, B̂ times its (w, t, ν) and the longest step."""
-    m, low, up = problem.m, problem.lower, problem.upper
+    low, up = problem.lower, problem.upper
     y, p, room, r = state.y, state.p, state.room, state.r
-    slope, curvature = np.zeros(problem.n), np.zeros(problem.n)
-    slope[:m] = problem.surrogate.conjugate_derivative(y[:m] / problem.share)
-    curvature[:m] = problem.surrogate.conjugate_curvature(y[:m] / problem.share) / problem.share
+    slope, curvature = problem.conjugate_model(state)
     primal = -images - (slope + r - p)
     ratio = r / room
     weights, h = 1.0 / (p / y + ratio + curvature), problem.per_S * ratio
@@ -176,10 +177,8 @@ def _recentring(
 
 
 def _longest_step(problem: Restricted, state: State, direction: State) -> float:
-    """The largest step up to 1 that keeps multipliers and slacks non-negative."""
-    fastest = float(np.fmin.reduce(direction.columns / state.columns, axis=None))  # NaN is a slack that is not in use
-    if problem.has_barrier and np.isfinite(problem.surrogate.max_slope):
-        m = problem.m
-        left = problem.surrogate.max_slope * problem.share - state.y[:m]
-        fastest = min(fastest, float(np.min(-direction.y[:m] / left)))
+    """The largest step up to 1 that keeps multipliers with a slack, and slacks, non-negative."""
+    relative = direction.columns / state.columns
+    relative[0, : problem.lower.start] = 0.0
+    fastest = float(np.fmin.reduce(relative, axis=None))  # NaN is a slack that is not in use
     return 1.0 / max(1.0, -fastest)

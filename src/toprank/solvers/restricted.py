@@ -14,12 +14,13 @@ Optimality, with y = (u; b), the extended rows B̂ of `WorkingRows`, ŵ = (w, t,
 
 where (ℓ*)' acts on the positives, p is the slack of y ≥ 0 and r = ξ that of the upper bound ȳ: the largest slope for a
 positive, cⱼ S for a threshold row. Logistic and exponential losses need no bounds: their conjugate is its own barrier.
+Their multiplier is kept as the gap z with u = a ℓ'(z), which has no domain to leave and loses no digits at its ends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ Floats = NDArray[np.float64]
 Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
 _TINY = 1e-300
 _LEAST = 1e-100
+# Part of the distance to the end of its domain that a Newton step may leave of a multiplier that is its own barrier.
+_LEFT = 0.01
 
 
 @dataclass
@@ -44,6 +47,8 @@ class State:
     S: float
     columns: Floats
     """Shape (4, n): y, p, room and r, of which those that a row does not need do not change."""
+    gaps: Floats = field(default_factory=lambda: np.zeros(0))
+    """Where the conjugate is its own barrier, the gaps z at which the loss has the slopes y of the positives."""
 
     @property
     def y(self) -> Floats:
@@ -152,6 +157,38 @@ class Restricted:
         v = self.rows.combine(np.concatenate([u, S * p])) - S * self.g
         return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
 
+    def conjugate_model(self, state: State) -> tuple[Floats, Floats]:
+        """Slope and curvature of Σ a ℓ*(u / a) in the multipliers, zero for those of threshold rows."""
+        m, share, surrogate = self.m, self.share, self.surrogate
+        slope, curvature = np.zeros(self.n), np.zeros(self.n)
+        if self.has_barrier:
+            slope[:m] = state.gaps
+            curvature[:m] = 1 / np.maximum(share * surrogate.curvature(state.gaps), _LEAST)
+        else:
+            slope[:m] = surrogate.conjugate_derivative(state.y[:m] / share)
+            curvature[:m] = surrogate.conjugate_curvature(state.y[:m] / share) / share
+        return slope, curvature
+
+    def moved(self, state: State, step: float, direction: State, z: Floats) -> State:
+        """The iterate after a step, which ends at the gaps t − s⁺ = z of the positives.
+
+        Newton's equation of a multiplier that is its own barrier is linear in u, but log u may have far to go. If it
+        kept the step inside the domain, one outlier would hold up all rows. Instead, a multiplier that would leave
+        its domain takes the value that the loss has at its gap, if that lies further in its direction.
+        """
+        following = state.moved(step, direction)
+        if not self.has_barrier:
+            return following
+        m, surrogate = self.m, self.surrogate
+        before, after = state.y[:m] / self.share, following.y[:m] / self.share
+        low, high = after < _LEFT * before, surrogate.max_slope - after < _LEFT * (surrogate.max_slope - before)
+        lower = np.minimum(z, surrogate.conjugate_derivative(_LEFT * before))
+        following.gaps = np.where(low, lower, np.maximum(z, state.gaps))
+        inside = ~(low | high)
+        following.gaps[inside] = surrogate.conjugate_derivative(after[inside])
+        following.y[:m] = np.maximum(self.share * surrogate.derivative(following.gaps), _LEAST)
+        return following
+
     def mean_product(self, state: State) -> float:
         """The barrier parameter μ of an iterate: the mean of its complementarity products."""
         low, up = self.lower, self.upper
@@ -168,7 +205,7 @@ class Restricted:
         nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
         t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
         columns = np.array([np.concatenate(pair) for pair in zip(positives, rows, strict=True)])
-        return State(np.concatenate([w, [t, nu]]), S, columns)
+        return State(np.concatenate([w, [t, nu]]), S, columns, gaps)
 
     def shrunk(self, state: State) -> tuple[Restricted, State] | None:
         """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
