@@ -1,5 +1,7 @@
 """Fixtures of the whole suite."""
 
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -21,3 +23,11 @@ def stored(request):
     """A function that puts a matrix into one of the storages a user may have."""
     storage, dtype = request.param.split("-")
     return lambda X: (csr_array if storage == "csr" else np.asarray)(np.asarray(X, dtype=dtype))
+
+
+@pytest.fixture
+def hears_ctrl_c():
+    """Ctrl-C interrupts, even where the suite was started with it ignored: in the background, or by nohup."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)

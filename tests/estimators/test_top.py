@@ -36,7 +36,7 @@ convex_only = pytest.mark.parametrize("model", CONVEX, ids=lambda model: type(mo
 
 
 def expected_failures(estimator):
-    if not isinstance(estimator, Grill | GrillNP):
+    if not isinstance(estimator, Grill):
         return {}
     reason = "not convex: a descent from the same start ends in another stationary point after another rounding"
     return {

@@ -50,6 +50,7 @@ def test_an_ignored_ctrl_c_stays_ignored(rows):
         signal.signal(signal.SIGINT, usual)
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_during_the_last_save(rows, tmp_path, monkeypatch):
     write = Checkpoint.write
 

@@ -251,6 +251,7 @@ class Interrupting(Sums):
         return super().partial_fit(X, y, classes)
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_saves_and_the_next_call_goes_on(clicks, tmp_path, monkeypatch):
     monkeypatch.setenv("TOPRANK_TEST_INTERRUPTED", "1")
     options = {"target": "y", "batch": 100, "window": 300, "checkpoint": tmp_path / "run", "trusted": [Interrupting]}
