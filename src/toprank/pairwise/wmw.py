@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.checks import require_count, require_positive
 from toprank.estimators._anew import anew_or_unchanged
-from toprank.estimators._base import check_indices, check_magnitude, without_offset
+from toprank.estimators._base import check_indices, check_magnitude, keep, without_offset
 from toprank.kernels.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
 from toprank.kernels.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
@@ -28,12 +28,8 @@ from toprank.solvers.matrix import one_blas_thread
 SOLVERS = ("newton-cg", "ncg")
 
 
-def _is_linear(known: Known) -> bool:
-    return bool(known["kernel_form_"] == "linear")
-
-
 def _is_expansion(known: Known) -> bool:
-    return not _is_linear(known)
+    return bool(known["kernel_form_"] != "linear")
 
 
 def _components(known: Known, value: Any) -> Rule:
@@ -151,7 +147,7 @@ class WMWRanker(BaseEstimator):
             **FEATURES,
             "classes_": Array(LABEL_TYPES, (None,), none=True),
             "kernel_form_": Kind((str,), ("linear", "exact", "nystroem")),
-            "coef_": Array("f", (1, "n_features_in_"), when=_is_linear),
+            "coef_": Array("f", (1, "n_features_in_"), when=lambda known: known["kernel_form_"] == "linear"),
             "_kernel": Kind((Kernel,), when=_is_expansion),
             "components_": Chosen(_components, when=_is_expansion),
             "dual_coef_": Array("f", ("n_chosen",), when=_is_expansion),
@@ -183,21 +179,7 @@ class WMWRanker(BaseEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.alpha = alpha
-        self.graph = graph
-        self.labels = labels
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_components = n_components
-        self.solver = solver
-        self.summation = summation
-        self.eps = eps
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
+        keep(locals())
 
     def fit(
         self,

@@ -20,8 +20,8 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[type] = 
 
     The file holds arrays and JSON with a checksum, in the format of docs/reference/model-format.md. It takes all
     estimators of toprank, and pipelines of them with common scikit-learn preprocessing. It is written atomically: a
-    crash leaves the old file or none, never a part. What only a warm start needs is left out unless the model has
-    ``warm_start=True``.
+    crash leaves the old file or none, and what a killed process left beside it is removed by the next save. What only a
+    warm start needs is left out unless the model has ``warm_start=True``.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[type] = 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     """Load a model that `save` wrote.
 
-    No code of the file is executed, whatever it contains: only classes of a fixed list are made, and they get their
-    attributes without a call of their methods. The checksum finds damage; it is no signature, so take models, as any
-    other data, from people you trust.
+    No code of the file is executed, whatever it contains: only classes of a fixed list are made, and each object is
+    checked to have the state that its class could have: types, shapes, ranges. The checksum finds damage; it is no
+    signature, so take models, as any other data, from people you trust.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ compiled code of SciPy or scikit-learn uses as an index.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,9 @@ _A_FEATURE_OR_NONE = Array("f", (_FEATURES,), finite=False, none=True)
 _LABELS = Array(LABEL_TYPES, (None,))
 _COMPONENTS = Array("f", ("n_kept", _FEATURES), finite=False, sparse=True)
 _A_COMPONENT = Array("f", ("n_kept",), finite=False)
-_STEP = Part(("fit", "transform", "decision_function", "predict"), ("passthrough", "drop"), none=True)
+_METHODS = ("fit", "transform", "decision_function", "predict")
+_STEP = Part(_METHODS, ("passthrough", "drop"), none=True)
 _NAMED_STEP = Record((WORD, _STEP))
-_NAMED_STEP_OF_COLUMNS = Record((WORD, _STEP, Rule()))
 _STATELESS = Schema({}, fitted=None)
 # A step in parallel starts as many processes as it is told to.
 _MOST_JOBS = 256
@@ -103,6 +104,13 @@ _TYPE = {"a type for its columns": lambda known: np.dtype(known["dtype"]).kind i
 _ORDER = {"categories in their order": _are_ordered, "new numbers for its categories": _are_mapped}
 
 
+def _columns_exist(known: Known) -> bool:
+    """Whether columns that are given by their numbers are in the table; names are looked up when it is there."""
+    chosen = [columns for *_, columns in known["transformers_"] if not isinstance(columns, slice)]
+    numbers = [one for columns in chosen for one in np.ravel(columns) if isinstance(one, Integral)]
+    return all(-known[_FEATURES] <= number < known[_FEATURES] for number in numbers)
+
+
 def _is_expanded(known: Known) -> bool:
     """Whether the number of monomials is the true one: it is the size of an array that is filled without a look."""
     options = {"interaction_only": known["interaction_only"], "include_bias": known["include_bias"]}
@@ -146,10 +154,10 @@ SKLEARN_STATES: dict[str, Schema] = {
     ),
     "ColumnTransformer": _fitted(
         "transformers_",
-        _JOBS,
-        transformers_=Items(_NAMED_STEP_OF_COLUMNS),
+        {**_JOBS, "columns that there are": _columns_exist},
+        transformers_=Items(Record((WORD, Part(_METHODS, ("drop",)), Rule()))),
         _columns=Items(Rule()),
-        _remainder=_NAMED_STEP_OF_COLUMNS,
+        _remainder=Record((WORD, _STEP, Rule())),
         _transformer_to_input_indices=Table(others=Items(count(0, lambda known: known[_FEATURES] - 1))),
         output_indices_=Table(others=Kind((slice,))),
         sparse_output_=FLAG,
@@ -198,7 +206,9 @@ SKLEARN_STATES: dict[str, Schema] = {
         n_output_features_=count(0, _LARGEST_EXPANSION),
         _n_out_full=count(0, _LARGEST_EXPANSION),
     ),
-    "PowerTransformer": _fitted("lambdas_", lambdas_=_A_FEATURE, _scaler=Kind((StandardScaler,), optional=True)),
+    "PowerTransformer": _fitted(
+        "lambdas_", lambdas_=_A_FEATURE, _scaler=Kind((StandardScaler,), when=lambda known: bool(known["standardize"]))
+    ),
     "QuantileTransformer": _fitted(
         "quantiles_",
         n_quantiles_=count(1),
@@ -231,7 +241,7 @@ SKLEARN_STATES: dict[str, Schema] = {
         statistics_=Array(LABEL_TYPES, (_FEATURES,), finite=False),
         indicator_=Part(("missing_values",), none=True),
         _fit_dtype=Kind((np.dtype,)),
-        _fill_dtype=Kind((np.dtype,), optional=True),
+        _fill_dtype=Kind((np.dtype,)),
     ),
     "VarianceThreshold": _fitted("variances_", variances_=_A_FEATURE),
     "FeatureHasher": _STATELESS,
