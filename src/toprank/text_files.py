@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -26,7 +28,7 @@ def ending_of(path: str) -> str:
 
 def content_size(path: str) -> int | None:
     """Number of bytes of the content, if that is known without reading it."""
-    return None if is_compressed(path) else os.path.getsize(path)
+    return None if is_pipe(path) or is_compressed(path) else os.path.getsize(path)
 
 
 def require_uncompressed(path: str, format: str) -> None:
@@ -83,3 +85,29 @@ def unpacking_told(path: str) -> Iterator[None]:
             f"{path!r} cannot be unpacked ({error}): it is cut off, damaged, or not compressed as its name says; get "
             "it again, or rename it"
         ) from error
+
+
+STANDARD_INPUT = "-"
+_FIRST_BYTES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
+
+
+def is_pipe(path: str) -> bool:
+    """Whether a path is ``-`` for standard input, a named pipe, or anything else that can be read once only."""
+    return path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+@contextmanager
+def open_pipe(path: str) -> Iterator[IO[bytes]]:
+    """The content of a pipe, to read once; it is unpacked on the way if its first bytes say that it is compressed."""
+    if path == STANDARD_INPUT and sys.stdin is None:
+        raise ValueError("standard input is closed; send rows to it, or name a file")
+    raw: Any = sys.stdin.buffer if path == STANDARD_INPUT else open(path, "rb")  # noqa: SIM115
+    stream = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
+    try:
+        first = stream.peek(6)
+        ending = next((ending for start, ending in _FIRST_BYTES.items() if first.startswith(start)), "")
+        with unpacking_told(path), _OPENERS[ending](stream, "rb") if ending else nullcontext(stream) as content:
+            yield content
+    finally:
+        if path != STANDARD_INPUT:
+            raw.close()

@@ -160,3 +160,26 @@ def test_an_error_is_said_once_and_that_of_standard_error_never():
             whole.write(b"x")
         assert whole.write(b"xy") == 2
         assert _Whole(stream, fails=False).write(b"xyz") == 3
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (b"thread 'a' panicked at b.rs:1:\nstack backtrace:\n", b"error: said in Python\n"),
+        (b"a warning of native code\n", b"error: said in Python\na warning of native code\n"),
+    ],
+    ids=["panic", "other"],
+)
+def test_panics_of_native_code_are_not_shown(message, shown):
+    program = (
+        "import os, sys\n"
+        "from toprank.cli.standard_streams import whole_streams\n"
+        "with whole_streams():\n"
+        f"    os.write(2, {message!r})\n"
+        "    sys.stderr.write('error: said in Python\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stderr == shown
+    debugged = {**os.environ, "TOPRANK_DEBUG": "1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, env=debugged)
+    assert done.stderr == message + b"error: said in Python\n"

@@ -13,7 +13,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="The table: CSV, Parquet, svmlight or NumPy, by the ending of its name; text also as .gz, .bz2 or .xz.",
+        help="The table: CSV, Parquet, svmlight or NumPy, by the ending of its name; text also as .gz, .bz2 or .xz. To "
+        "score or to measure rows, - is standard input.",
         show_default=False,
     ),
 ]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-from toprank.cli.standard_streams import LostOutput
+from toprank.cli.standard_streams import DEBUG, LostOutput
 from toprank.shown_text import printable
 
 _Result = TypeVar("_Result")
@@ -45,7 +45,6 @@ _PHRASES = {
     r"read it with toprank\.load": "look at it by toprank info",
     r"give it to toprank\.stream\(checkpoint=\.\.\.\) to go on": "go on with it by toprank stream --checkpoint",
 }
-_DEBUG = "TOPRANK_DEBUG"
 
 
 class Output:
@@ -191,8 +190,9 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
         except KeyboardInterrupt:
             _say("stopped by the keyboard", err=True)
             raise typer.Exit(130) from None
-        except Exception as error:
-            if os.environ.get(_DEBUG):
+        except BaseException as error:
+            # a panic of native code is no Exception
+            if os.environ.get(DEBUG) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
                 raise
             _say(f"error: {printable(sentence(error))}", err=True)
             raise typer.Exit(1) from None
@@ -212,4 +212,4 @@ def sentence(error: BaseException) -> str:
         return "there is not enough memory; use fewer rows or columns"
     if isinstance(error, ValueError | TypeError | OSError | ImportError):
         return text or type(error).__name__
-    return f"this should not happen ({type(error).__name__}: {text[:200]}); set {_DEBUG}=1 to see where, and report it"
+    return f"this should not happen ({type(error).__name__}: {text[:200]}); set {DEBUG}=1 to see where, and report it"

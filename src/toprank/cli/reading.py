@@ -6,6 +6,7 @@ from typing import Any
 
 from toprank.cli.model_files import held_out_rows, sum_of, sum_of_labels
 from toprank.cli.output import Output
+from toprank.text_files import is_pipe
 
 
 def rows_to_learn(source: Any, target: str | None, output: Output, **options: Any) -> Any:
@@ -32,6 +33,12 @@ def rows_to_test(source: Any, model: Any, output: Output, **options: Any) -> Any
     for note in rows.notes:
         output.note(note)
     training = model.summary_.get("data", {})
+    if is_pipe(source.path):
+        output.note(
+            f"{source.path!r} is a pipe, so whether the model learned from some of these rows is not known; give a "
+            "file for that"
+        )
+        return rows
     if training.get("sha256") != sum_of(source.path):
         return rows
     if not training.get("holdout"):

@@ -11,6 +11,7 @@ import typer
 
 from toprank.cli import options
 from toprank.cli.output import Output, guarded
+from toprank.text_files import is_pipe
 
 
 @guarded
@@ -49,6 +50,8 @@ def score(
 
     toprank score new.csv --model fraud.toprank --output scores.csv
 
+    zcat new.csv.gz | toprank score - -m fraud.toprank -o -
+
     toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction
     """
     from toprank.cli.model_files import check_writable, load_model
@@ -63,6 +66,8 @@ def score(
     to_stdout = result == "-"
     if to_stdout and as_json:
         raise typer.BadParameter("--json and --output - would both write to standard output; name a file")
+    if share is not None and is_pipe(data):
+        raise typer.BadParameter(f"--share counts the rows first, and {data!r} is read once; use --top, or save it")
     if not to_stdout:
         check_writable(result, "--output", data, model)
     fitted = load_model(model, output)

@@ -5,16 +5,48 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 from toprank.tables.errors import NotANumberError, TableError, excerpt
-from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars, repeated
-from toprank.text_files import content_size, open_content
+from toprank.tables.source import (
+    DATE,
+    NUMBER,
+    TEXT,
+    VERBATIM,
+    Batch,
+    as_number,
+    as_text,
+    polars,
+    reading_errors,
+    repeated,
+)
+from toprank.text_files import content_size, is_pipe, open_content, open_pipe
 
 BLOCK = 8 << 20
 _LONGEST_ROW = 256 << 20
 _GUESS = 1 << 20
 _NO_ROWS = "it has a line of names and no rows; give a file with rows"
+
+
+class _LongFields:
+    """Within it the csv module reads fields of any length; its limit is one for the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._before = csv.field_size_limit(_LONGEST_ROW)
+
+    def __exit__(self, *error: object) -> None:
+        csv.field_size_limit(self._before)
+        self._lock.release()
+
+
+_LONG_FIELDS = _LongFields()
 
 
 class CSVTable:
@@ -26,7 +58,7 @@ class CSVTable:
     Parameters
     ----------
     path : str
-        The file, in UTF-8.
+        The file, in UTF-8; ``-`` is standard input. A pipe is read once, so the kinds of its columns must be known.
     delimiter : str, optional
         One character; by default the one of ``, ; tab |`` that the line of names has most of.
     block : int, optional
@@ -37,9 +69,11 @@ class CSVTable:
         self.path = path
         self.size = content_size(path)
         self._block = block
+        self._is_pipe = is_pipe(path)
+        self._rest_of_pipe: tuple[ExitStack, Any] | None = None
         if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
             raise TableError(f"the delimiter must be one character such as , or ;, got {delimiter!r}")
-        with open_content(path) as stream:
+        with self._content(0) as stream:
             header = stream.readline(_LONGEST_ROW)
         if not header.strip():
             raise TableError(f"{path!r} {'is empty' if not header else 'starts with an empty line'}; the first "
@@ -54,11 +88,36 @@ class CSVTable:
         self._short_names = [f"c{i}" for i in range(len(self.names))]
         self._header = (self.delimiter.join(self._short_names) + "\n").encode()
 
+    @contextmanager
+    def _content(self, position: int) -> Iterator[Any]:
+        """The content from a position on; that of a pipe goes on where the line of names ended, once."""
+        if not self._is_pipe:
+            with open_content(self.path) as stream:
+                stream.seek(position)
+                yield stream
+        elif position == 0:
+            with ExitStack() as opened:
+                stream = opened.enter_context(open_pipe(self.path))
+                yield stream
+                self._rest_of_pipe = opened.pop_all(), stream
+        else:
+            if self._rest_of_pipe is None:
+                raise self._read_once()
+            (opened, stream), self._rest_of_pipe = self._rest_of_pipe, None
+            with opened:
+                yield stream
+
+    def _read_once(self) -> TableError:
+        return TableError(
+            f"{self.path!r} is a pipe, which can be read once, and it is needed twice; save it in a file, and give that"
+        )
+
     def _names(self, line: str) -> list[str]:
         if line.count('"') % 2:
             raise TableError(f"{self.path!r} has a name in its first line whose quotes are not closed; close them")
         try:
-            return [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
+            with _LONG_FIELDS:
+                return [name.strip() for name in next(csv.reader([line], delimiter=self.delimiter), [])]
         except csv.Error as error:
             raise TableError(
                 f"the first line of {self.path!r} is no line of names ({error}); lines must end with \\n or \\r\\n"
@@ -66,28 +125,29 @@ class CSVTable:
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column in the first rows."""
-        block, start = next(self._blocks(_GUESS), (b"", self._start))
+        if self._is_pipe:
+            raise self._read_once()
+        block, line, _ = next(self._blocks(_GUESS), (b"", 0, 0))
         if not self._rows_of(block).strip():
             raise TableError(f"{self.path!r} cannot be used: {_NO_ROWS}")
         several = {*repeated(self.names)}
         unique = [name for name in self.names if name not in several]
-        fields = self._parse(block, start, dict.fromkeys(unique, VERBATIM))
+        fields = self._parse(block, line, dict.fromkeys(unique, VERBATIM))
         return {name: TEXT if name in as_text else _kind(fields[name]) for name in unique}
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
         """Rows with the named columns, some megabytes at a time."""
         row = 0
-        for block, start in self._blocks(self._block):
-            frame = self._parse(block, start, kinds)
+        for block, line, position in self._blocks(self._block):
+            frame = self._parse(block, line, kinds)
             if len(frame):
-                yield Batch(frame, row, start + len(block) - len(self._header))
+                yield Batch(frame, row, position)
             row += len(frame)
 
-    def _blocks(self, size: int) -> Iterator[tuple[bytes, int]]:
-        """Whole rows after a line of short names, and where they start in the file."""
-        start, rest = self._start, b""
-        with open_content(self.path) as stream:
-            stream.seek(start)
+    def _blocks(self, size: int) -> Iterator[tuple[bytes, int, int]]:
+        """Whole rows after a line of short names, the number of their first line, and where they end in the file."""
+        position, line, rest = self._start, 2, b""
+        with self._content(self._start) as stream:
             while new := stream.read(size):
                 cut = new.rfind(b"\n") + 1
                 if _quotes(rest, len(rest)) != _quotes(new, cut):
@@ -96,32 +156,24 @@ class CSVTable:
                     cut = _end_of_last_row(new)
                 if cut:
                     block = b"".join((self._header, rest, memoryview(new)[:cut]))
-                    yield block, start
-                    start += len(block) - len(self._header)
+                    position += len(block) - len(self._header)
+                    yield block, line, position
+                    line += block.count(b"\n") - 1
                     rest = new[cut:]
                     continue
                 rest += new
                 if len(rest) > _LONGEST_ROW:
                     raise TableError(
-                        f"{self.path!r} has a row of more than {_LONGEST_ROW >> 20} MB at line {self._line_at(start)}; "
+                        f"{self.path!r} has a row of more than {_LONGEST_ROW >> 20} MB at line {line}; "
                         "perhaps a quote is not closed there"
                     )
         if rest:
-            yield self._header + rest, start
-
-    def _line_at(self, position: int) -> int:
-        """Number of the line that starts at a position of the file."""
-        line = 1
-        with open_content(self.path) as stream:
-            while position > 0 and (part := stream.read(min(position, BLOCK))):
-                line += part.count(b"\n")
-                position -= len(part)
-        return line
+            yield self._header + rest, line, position + len(rest)
 
     def _rows_of(self, block: bytes) -> bytes:
         return block[len(self._header) :]
 
-    def _parse(self, block: bytes, start: int, kinds: Mapping[str, str]) -> Any:
+    def _parse(self, block: bytes, line: int, kinds: Mapping[str, str]) -> Any:
         """A frame of a block; the fast way where polars takes it as it is, else a careful one."""
         pl = polars()
         place_of = {i: name for i, name in enumerate(self.names) if name in kinds}
@@ -133,13 +185,11 @@ class CSVTable:
         if frame is None:  # a number with spaces around it, a missing word, something else
             frame = self._read(block, texts)
         if frame is None or (frame[last].has_nulls() and not self._is_regular(block)):
-            frame = self._read(self._checked(self._rows_of(block), start), texts)
+            frame = self._read(self._checked(self._rows_of(block), line), texts)
         if frame is None:
-            raise TableError(
-                f"the rows of {self.path!r} from line {self._line_at(start)} on cannot be read; check their quotes"
-            )
+            raise TableError(f"the rows of {self.path!r} from line {line} on cannot be read; check their quotes")
         frame = frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
-        return self._converted(frame, block, start, kinds)
+        return self._converted(frame, block, line, kinds)
 
     def _read(self, block: bytes, dtypes: dict[str, Any]) -> Any:
         """A frame, or None if polars does not take the block."""
@@ -151,7 +201,7 @@ class CSVTable:
                 columns=[name for name in self._short_names if name in dtypes],
                 schema={name: dtypes.get(name, pl.String) for name in self._short_names},
             )
-        except (pl.exceptions.PolarsError, ValueError):
+        except reading_errors():
             return None
 
     def _is_regular(self, block: bytes) -> bool:
@@ -159,33 +209,35 @@ class CSVTable:
         rows = block.count(b"\n") + (not block.endswith(b"\n"))
         return b'"' not in block and block.count(self.delimiter.encode()) == rows * (len(self.names) - 1)
 
-    def _checked(self, content: bytes, start: int) -> bytes:
+    def _checked(self, content: bytes, line: int) -> bytes:
         """A block without blank lines, after a look at each row; the reason if one is wrong."""
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._not_utf8(self._line_at(start) + content.count(b"\n", 0, error.start)) from None
+            raise self._not_utf8(line + content.count(b"\n", 0, error.start)) from None
         kept = io.StringIO()
         writer = csv.writer(kept, delimiter=self.delimiter, lineterminator="\n")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         before = 0  # lines before that of the row
         try:
-            for fields in reader:
-                if not _is_blank(fields, len(self.names)):
-                    if len(fields) != len(self.names):
-                        raise TableError(
-                            f"line {self._line_at(start) + before} of {self.path!r} has {len(fields)} fields, and the "
-                            f"line of names has {len(self.names)}; correct the line, or quote fields that contain "
-                            f"{self.delimiter!r}"
-                        )
-                    writer.writerow(fields)
-                before = reader.line_num
+            with _LONG_FIELDS:
+                for fields in reader:
+                    if not _is_blank(fields, len(self.names)):
+                        if len(fields) != len(self.names):
+                            raise self._other_length(line + before, len(fields))
+                        writer.writerow(fields)
+                    before = reader.line_num
         except csv.Error as error:
-            line = self._line_at(start) + before
-            raise TableError(f"line {line} of {self.path!r} is no CSV ({error}); correct its quotes") from None
+            raise TableError(f"line {line + before} of {self.path!r} is no CSV ({error}); correct its quotes") from None
         return self._header + kept.getvalue().encode()
 
-    def _converted(self, frame: Any, block: bytes, start: int, kinds: Mapping[str, str]) -> Any:
+    def _other_length(self, line: int, length: int) -> TableError:
+        return TableError(
+            f"line {line} of {self.path!r} has {length} fields, and the line of names has {len(self.names)}; correct "
+            f"the line, or quote fields that contain {self.delimiter!r}"
+        )
+
+    def _converted(self, frame: Any, block: bytes, line: int, kinds: Mapping[str, str]) -> Any:
         """Numbers and texts as a batch holds them."""
         pl = polars()
         done, wrong = [], []
@@ -200,7 +252,7 @@ class CSVTable:
         if wrong:
             name, place = wrong[0]
             value = excerpt(frame[name][place])
-            line = self._line_of(self._rows_of(block), place, self._line_at(start))
+            line = self._line_of(self._rows_of(block), place, line)
             raise NotANumberError(
                 f"line {line} of {self.path!r} has {value} in the column {name!r}, which is not a number; "
                 "correct it, or leave the field empty if it is missing",
@@ -210,14 +262,16 @@ class CSVTable:
 
     def _line_of(self, content: bytes, row: int, line: int) -> int:
         """Number of the line in which a row of a block starts."""
-        reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""), delimiter=self.delimiter)
+        text = io.StringIO(content.decode("utf-8", "replace"), newline="")
+        reader = csv.reader(text, delimiter=self.delimiter)
         start = line
-        for fields in reader:
-            if not _is_blank(fields, len(self.names)):
-                if row == 0:
-                    break
-                row -= 1
-            start = line + reader.line_num
+        with _LONG_FIELDS:
+            for fields in reader:
+                if not _is_blank(fields, len(self.names)):
+                    if row == 0:
+                        break
+                    row -= 1
+                start = line + reader.line_num
         return start
 
     def _not_utf8(self, line: int) -> TableError:
@@ -259,7 +313,6 @@ def _kind(series: Any) -> str:
 
 def is_date(series: Any) -> bool:
     """Whether all texts of a series are dates or times."""
-    pl = polars()
     values = series.drop_nulls().head(1000)
     if not len(values):
         return False
@@ -267,6 +320,6 @@ def is_date(series: Any) -> bool:
         try:
             if not convert(strict=False).has_nulls():
                 return True
-        except pl.exceptions.PolarsError:  # no format was found
+        except reading_errors():  # no format was found
             continue
     return False

@@ -39,7 +39,7 @@ _SUMMARY = Table(
         "data": Table(
             {
                 "file": WORD,
-                "sha256": WORD,
+                "sha256": Kind((str,), none=True),
                 "rows": count(),
                 "positives": count(),
                 "learned_from": count(),

@@ -10,7 +10,7 @@ from toprank.tables.errors import TableError
 from toprank.tables.numpy_file import NumpyTable
 from toprank.tables.parquet_file import ParquetTable
 from toprank.tables.svmlight_file import SvmlightTable
-from toprank.text_files import ending_of, require_uncompressed
+from toprank.text_files import ending_of, is_pipe, require_uncompressed
 
 _ENDINGS = {
     **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
@@ -22,12 +22,14 @@ FORMATS = ("csv", "parquet", "svmlight", "numpy")
 
 
 def format_of(path: str, format: str | None = None) -> str:
-    """The format of a file: what is given, or what its name says."""
+    """The format of a file: what is given, or what its name says; a pipe without such a name is CSV."""
     if format is not None:
         if format not in FORMATS:
             raise TableError(f"the format must be one of {', '.join(FORMATS)}, got {format!r}")
         return format
     ending = ending_of(path)
+    if ending not in _ENDINGS and is_pipe(path):
+        return "csv"
     if ending not in _ENDINGS:
         raise TableError(
             f"the format of {path!r} does not follow from its name; name it by --format csv, parquet, svmlight or numpy"
@@ -41,7 +43,7 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
     Parameters
     ----------
     path : str
-        The file.
+        The file; ``-`` is standard input.
     format : {"csv", "parquet", "svmlight", "numpy"}, optional
         By default from the name of the file.
     delimiter : str, optional
@@ -69,9 +71,9 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
     >>> kinds
     {'amount': 'number', 'country': 'text', 'fraud': 'number'}
     """
-    if not os.path.exists(path):
+    if not (os.path.exists(path) or is_pipe(path)):
         raise TableError(f"there is no file {path!r}; check the path")
-    if not os.path.isfile(path):
+    if os.path.isdir(path):
         raise TableError(f"{path!r} is not a plain file; give the path of a file")
     kind = format_of(path, format)
     if kind == "csv":
@@ -81,4 +83,6 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
     if kind == "svmlight":
         return SvmlightTable(path, zero_based)
     require_uncompressed(path, kind)
+    if is_pipe(path):
+        raise TableError(f"{kind} files are not read from a pipe such as {path!r}; save it in a file, and give that")
     return ParquetTable(path) if kind == "parquet" else NumpyTable(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from toprank.tables.errors import NotANumberError, TableError, excerpt
-from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars
+from toprank.tables.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars, reading_errors
 
 _BLOCK_VALUES = 2_000_000
 
@@ -23,17 +24,25 @@ class ParquetTable:
     def __init__(self, path: str) -> None:
         pl = polars()
         self.path = path
-        try:
+        with self._readable():
             self._frame = pl.scan_parquet(path, glob=False)
             self._schema = self._frame.collect_schema()
             self.size = int(self._frame.select(pl.len()).collect().item())
-        except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-            raise self._unreadable(error) from None
         self.names = list(self._schema)
 
-    def _unreadable(self, error: Exception) -> TableError:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return TableError(f"{self.path!r} cannot be read as Parquet ({reason}); give a Parquet file that is complete")
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Errors of polars as those of a table."""
+        try:
+            yield
+        except TableError:
+            raise
+        except reading_errors() as error:
+            panicked = isinstance(error, polars().exceptions.PanicException)  # with words for those who know its code
+            reason = "it is damaged" if panicked else next(iter(str(error).splitlines()), type(error).__name__)
+            raise TableError(
+                f"{self.path!r} cannot be read as Parquet ({reason[:200]}); give a Parquet file that is complete"
+            ) from None
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column by its type."""
@@ -43,14 +52,17 @@ class ParquetTable:
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
         """Rows with the named columns, some two million values at a time."""
-        pl = polars()
         step = max(1, _BLOCK_VALUES // max(1, len(kinds)))
         for first in range(0, self.size, step):
-            try:
+            with self._readable():
                 frame = self._frame.slice(first, step).select(list(kinds)).collect()
-            except (pl.exceptions.PolarsError, OSError) as error:
-                raise self._unreadable(error) from None
-            yield Batch(converted(frame, kinds, self.path, first), first, first + len(frame))
+                rows = converted(frame, kinds, self.path, first)
+            if len(rows) != min(step, self.size - first):
+                raise TableError(
+                    f"{self.path!r} says that it has {self.size} rows, and rows after {first + len(rows)} are missing; "
+                    "give a Parquet file that is complete"
+                )
+            yield Batch(rows, first, first + len(rows))
 
 
 def converted(frame: Any, kinds: Mapping[str, str], path: str, first_row: int) -> Any:

@@ -26,6 +26,12 @@ def polars() -> Any:
     return package
 
 
+def reading_errors() -> tuple[type[BaseException], ...]:
+    """What polars raises for content that it cannot read; a panic of its native code is no Exception."""
+    exceptions = polars().exceptions
+    return exceptions.PolarsError, exceptions.PanicException, OSError, ValueError
+
+
 @dataclass(frozen=True)
 class Batch:
     """Some rows of a file.

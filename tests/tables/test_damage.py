@@ -1,0 +1,90 @@
+"""Damaged and unusual files: an error of a table, whatever the reader below raises."""
+
+import datetime
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cli.support import transactions
+from toprank.tables import TableError
+from toprank.tables.csv_file import CSVTable
+from toprank.tables.parquet_file import ParquetTable
+from toprank.tables.source import NUMBER, TEXT, VERBATIM
+
+
+def read(table):
+    """All rows of a table with all columns that can be used."""
+    kinds = {name: kind for name, kind in table.kinds().items() if kind in (NUMBER, TEXT)}
+    return pl.concat([batch.frame for batch in table.batches(kinds)])
+
+
+def test_damaged_parquet(tmp_path):
+    """Most damage is an error of polars; some is a panic, which is no Exception."""
+    stream = io.BytesIO()
+    transactions(60).write_parquet(stream)
+    content, random = stream.getvalue(), np.random.default_rng(0)
+    footer = len(content) - int.from_bytes(content[-8:-4], "little") - 8
+    path, n_errors = tmp_path / "d.parquet", 0
+    for _ in range(250):
+        damaged = bytearray(content)
+        for place in random.integers(random.choice([0, footer]), len(content), random.integers(1, 4)):
+            damaged[place] = random.integers(256)
+        path.write_bytes(damaged)
+        try:
+            table = ParquetTable(str(path))
+            assert len(read(table)) == table.size
+        except TableError:
+            n_errors += 1
+    assert n_errors > 50
+
+
+def test_a_panic_is_an_error_of_the_table(tmp_path, monkeypatch):
+    def panic(*args, **kwargs):
+        raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+    transactions(60).write_parquet(tmp_path / "d.parquet")
+    table = ParquetTable(str(tmp_path / "d.parquet"))
+    monkeypatch.setattr(pl.LazyFrame, "collect", panic)
+    with pytest.raises(TableError, match=r"cannot be read as Parquet \(it is damaged\); give a Parquet file"):
+        read(table)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"\xff", b"a", None],
+        [[1], [2, 3], None],
+        [{"a": 1}, {"a": 2}, None],
+        [datetime.time(1), None, None],
+        [datetime.timedelta(1), None, None],
+    ],
+    ids=["binary", "list", "struct", "time", "duration"],
+)
+@pytest.mark.parametrize("kind", [VERBATIM, TEXT, NUMBER])
+def test_columns_of_any_type_are_read_or_refused(tmp_path, values, kind):
+    pl.DataFrame({"a": values}).write_parquet(tmp_path / "d.parquet")
+    table = ParquetTable(str(tmp_path / "d.parquet"))
+    try:
+        (batch,) = table.batches({"a": kind})
+    except TableError:
+        return
+    assert len(batch.frame) == 3
+
+
+def test_fields_of_any_length(tmp_path):
+    """The csv module has a limit of its own, and is asked where a row is wrong."""
+    long = "x" * 200_000
+    path = tmp_path / "d.csv"
+    path.write_text(f'a,"{long}",b\n1,"{long},""",2\n\n3,"{long}\n",oops\n')
+    table = CSVTable(str(path))
+    assert table.names == ["a", long, "b"]
+    assert table.kinds() == {"a": NUMBER, long: TEXT, "b": TEXT}
+    (batch,) = table.batches({"a": NUMBER, long: VERBATIM, "b": TEXT})
+    assert batch.frame.rows() == [(1.0, f'{long},"', "2"), (3.0, f"{long}\n", "oops")]
+    with pytest.raises(TableError, match=r"line 4 of .* has 'oops' in the column 'b'"):
+        list(table.batches({"b": NUMBER}))
+    path.write_text(f'a,b\n1,"{long}"\n2,"{long}",3\n')
+    with pytest.raises(TableError, match=r"line 3 of .* has 3 fields"):
+        list(CSVTable(str(path)).batches({"a": NUMBER}))
