@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank import polars_package
 from toprank.streams._lines import NUMERIC, TEXTUAL, Labels
 from toprank.streams._numbers import MISSING_WORDS
 from toprank.streams.columns import choose_columns
@@ -145,8 +146,4 @@ class ParquetFile:
 
 
 def _polars() -> Any:
-    try:
-        import polars
-    except ImportError as error:
-        raise ImportError("a stream from Parquet needs polars; install it by pip install 'toprank[cli]'") from error
-    return polars
+    return polars_package.polars("a stream from Parquet needs")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from toprank import polars_package
 from toprank.tables.errors import TableError, listed
 
 NUMBER, TEXT, DATE = "number", "text", "date"
@@ -19,11 +20,7 @@ MISSING_WORDS = ("", "na", "nan", "null")
 
 def polars() -> Any:
     """The package, or an error that says how to get it."""
-    try:
-        import polars as package
-    except ImportError as error:
-        raise ImportError("tables need polars; install it by pip install 'toprank[cli]'") from error
-    return package
+    return polars_package.polars("tables need")
 
 
 def reading_errors() -> tuple[type[BaseException], ...]:
