@@ -1,5 +1,7 @@
 """Kernel models on rows and weights of every size: the promise of weights, distances, honest certificates."""
 
+from math import factorial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -53,4 +55,51 @@ def test_scores_of_widely_spread_rows(scale, storage):
     squared = ((X[:, None].astype(np.longdouble) - X[model.support_]) ** 2).sum(axis=-1)
     scores = np.exp(-squared / 3).astype(float) @ model.dual_coef_[0]
     np.testing.assert_allclose(model.decision_function(storage(X)) - model.intercept_, scores, atol=1e-12)
+    assert model.dual_gap_ <= 1e-4
+
+
+def monomials(X):
+    """Features whose products are (x·x' + 1)³."""
+    powers = [e for e in np.ndindex(*[4] * X.shape[1]) if sum(e) <= 3]
+    counts = [factorial(3) / (factorial(3 - sum(e)) * np.prod([factorial(i) for i in e])) for e in powers]
+    return np.column_stack(
+        [np.sqrt(count) * np.prod(X ** np.array(e), axis=1) for e, count in zip(powers, counts, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("solver", ["auto", "low-rank"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_kernel_of_badly_scaled_features_claims_no_optimum(solver):
+    """Values of up to 1e21 leave no digit of the small features: bounds were above the optimum, even the objective."""
+    parameters = {"surrogate": "huber", "alpha": 1e-3}
+    for seed in (2, 8, 19, 23, 29, 37):
+        X, y = noisy(40, seed)
+        X = X * [1e3, 1.0, 1e-3]
+        model = PatMatNP(0.2, 1.0, kernel="poly", gamma=1.0, coef0=1.0, solver=solver, **parameters).fit(X, y)
+        reached = PatMatNP(0.2, 1.0, **parameters).fit(monomials(X), y).objective_  # so the optimum is at most this
+        assert model.dual_objective_ <= reached * (1 + 1e-9)
+        assert model.dual_gap_ >= 1 - reached / model.objective_ - 1e-9
+
+
+@pytest.mark.parametrize("model", [TopPushK(3), TopMeanK(0.3), PatMatNP(0.1)], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-6])
+@pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_bounds_of_single_precision_rows_hold(model, alpha):
+    for seed in range(2):
+        X, y = noisy(60, seed)
+        X = (X + 30).astype(np.float32)
+        single = clone(model).set_params(kernel="rbf", gamma=0.1, alpha=alpha).fit(X, y)
+        double = clone(single).fit(X.astype(np.float64), y)
+        assert single.dual_objective_ <= double.objective_ * (1 + 1e-9)
+        assert single.history_["gap"][-1] == single.dual_gap_
+        if alpha >= 1e-4:  # below that, coefficients in single precision are further from the optimum
+            assert single.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])
+def test_weights_of_all_sizes(solver):
+    X, y = noisy()
+    weight = 10.0 ** np.random.default_rng(0).uniform(-12, 0, 60)
+    model = PatMatNP(0.1, 1.0, kernel="rbf", solver=solver, random_state=0).fit(X, y, weight)
     assert model.dual_gap_ <= 1e-4

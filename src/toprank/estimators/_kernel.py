@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import comb
 from typing import Any, ClassVar
 
@@ -32,6 +33,8 @@ _LARGEST_LOSS = 1e50
 _FEW_ROWS = 8000
 # Moves of the pair method after which "auto" takes the low-rank route, in all and for each row.
 _MOVES, _MOVES_A_ROW = 50_000, 100
+# Rounding of kernel values, as a part of alpha, with which single precision is no use.
+_MOST_ROUNDING = 0.1
 
 
 def _is_expansion(known: Known) -> bool:
@@ -179,9 +182,7 @@ class KernelClassifier(TopClassifier):
         kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0, weights[order])
         formulation = self._formulation()
         self.solver_ = self._kernel_solver_for(formulation, kernel, X) if self.solver == "auto" else self.solver
-        # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
-        fits = X.shape[0] ** 2 * X.dtype.itemsize <= self.cache_size * 2**20
-        gram = Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
+        gram = self._gram(kernel, X)
         problem = KernelProblem(
             gram=gram,
             positive=positive[order],
@@ -191,7 +192,8 @@ class KernelClassifier(TopClassifier):
         )
         gram.check_definite()
         solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
-        if solution.dual > solution.primal * (1 + 1e-4):
+        solution = self._certified(problem, solution, X.dtype)
+        if solution.excess > 0 and not gram.is_definite:
             raise ValueError(gram.not_definite("the lower bound is above the objective"))
         c = solution.coef
         self._set_expansion(kernel, X, c, rows[order])
@@ -202,6 +204,16 @@ class KernelClassifier(TopClassifier):
         scores = scores.astype(X.dtype)
         margin = 8 * float(np.finfo(X.dtype).eps) * float(np.abs(c).sum()) * float(np.abs(gram.diagonal).max())
         self._set_attributes(problem, solution, scores, margin)
+
+    def _gram(self, kernel: Kernel, X: Any) -> Gram:
+        """The kernel matrix, in double precision if single precision would leave no digit of the dual."""
+        # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
+        fits = X.shape[0] ** 2 * X.dtype.itemsize <= self.cache_size * 2**20
+        gram = Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
+        rounding = float(np.finfo(np.float32).eps) * float(np.abs(gram.diagonal).max())
+        if gram.dtype == np.float32 and rounding > _MOST_ROUNDING * self.alpha:
+            return self._gram(kernel, X.astype(np.float64))
+        return gram
 
     def _kernel_solver_for(self, formulation: Formulation, kernel: Kernel, X: Any) -> str:
         """The solver that "auto" stands for; pairs are slow where the kernel matrix has a low rank."""
@@ -232,6 +244,21 @@ class KernelClassifier(TopClassifier):
         from toprank.kernels.dual_cd import solve_dual_cd
 
         return solve_dual_cd(problem, start=start, random_state=check_random_state(self.random_state), **common)
+
+    def _certified(self, problem: KernelProblem, solution: Solution, dtype: Any) -> Solution:
+        """A solution as it is stored, with a certificate in double precision.
+
+        Where single precision did not reach the tolerance, double precision goes on from there.
+        """
+        if dtype == np.float64:
+            return solution
+        if problem.gram.dtype == np.float32:
+            problem = replace(problem, gram=self._gram(problem.gram.kernel, problem.gram.X.astype(np.float64)))
+            stored = problem.certified(solution, dtype, self.tol)
+            if stored.converged or solution.n_iter >= (self.max_iter or np.inf):
+                return stored
+            solution = self._solve_expansion(problem, solution)
+        return problem.certified(solution, dtype, self.tol)
 
     def _set_expansion(self, kernel: Kernel, X: Any, c: NDArray[Any], rows: NDArray[np.intp]) -> None:
         """Keep the rows that w is made of; of a linear kernel w itself."""

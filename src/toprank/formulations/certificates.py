@@ -10,7 +10,7 @@ gives t*(p) = p·s − t(s), by Fenchel and Young, so each primal point has a du
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,18 @@ Floats = NDArray[np.float64]
 
 _SMALLEST_MULTIPLE = 1e-150
 _LARGEST_LOGARITHM = 300.0
+# Rounding errors of a product of two rows, of the sums over rows, and of the objective that is compared with the bound.
+_ERRORS = 16.0
+
+
+def rounding_of_square(diagonal: NDArray[Any], r: Floats) -> float:
+    """How much ‖Σ rᵢ xᵢ‖² may be off if it is computed from products of rows; `diagonal` holds the rows' own squares.
+
+    Each product is known up to a few units of the last digit of ‖xᵢ‖ ‖xⱼ‖, and the weights r are of both signs: the sum
+    may be much smaller than its terms. A lower bound that has this much added to the square is one in spite of it.
+    """
+    size = float(np.abs(r) @ np.sqrt(np.maximum(diagonal.astype(np.float64), 0.0)))
+    return _ERRORS * float(np.finfo(np.float64).eps) * size**2
 
 
 def dual_value(

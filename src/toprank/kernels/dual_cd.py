@@ -59,7 +59,7 @@ from toprank.kernels._pair_steps import (
 )
 from toprank.kernels.problem import KernelProblem
 from toprank.solvers.pair_play import filled
-from toprank.solvers.problem import Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Recorder, Solution, relative_gap
 
 Floats = NDArray[np.float64]
 # What the threshold makes of β; without caps the plain maximum.
@@ -111,7 +111,9 @@ def solve_dual_cd(
     best, best_primal, lower, iteration = dual.coefficients(variables), np.inf, -np.inf, 0
     while True:
         c = dual.coefficients(variables)
-        primal, lower = problem.primal(c, scores), max(lower, dual.objective(variables, scores))
+        primal, bound = problem.primal(c, scores), dual.objective(variables, scores)
+        if bound > lower:
+            lower, point = bound, dual.point(variables)
         if primal < best_primal:
             best_primal, best = primal, c
             threshold = problem.formulation.threshold.value(scores[problem.threshold_rows], problem.threshold_weights)
@@ -126,7 +128,10 @@ def solve_dual_cd(
         recorder.passes += 2 * len(chosen) / len(scores)
         if moves == 0 and dual.ascend(whole, np.arange(n_variables), diagonal, scores, variables, least) == 0:
             break
-    return Solution(best, threshold, best_primal, lower, iteration, converged, recorder.rows, state=variables)
+    history = recorder.rows
+    return Solution(
+        best, threshold, best_primal, lower, iteration, converged, history, state=variables, dual_point=point
+    )
 
 
 @dataclass(frozen=True)
@@ -199,8 +204,14 @@ class _Dual:
         shift, width, *_ = self.theta
         alpha = variables[: self.m]
         loss = shift * float(alpha.sum()) - 0.5 * width * float(alpha @ (alpha / self.limits[: self.m]))
-        squared_norm = float(self.coefficients(variables) @ scores)
+        squared_norm = self.problem.squared_norm(self.coefficients(variables), scores)
         return self.problem.alpha * (loss + self._threshold_term(variables[self.m :]) - 0.5 * squared_norm)
+
+    def point(self, variables: Floats) -> DualPoint:
+        """The variables as a point of the dual of the problem."""
+        alpha, beta = variables[: self.m], variables[self.m :]
+        total = max(float(beta.sum()), np.finfo(float).tiny)
+        return DualPoint(self.problem.alpha * alpha, beta / total, -self._threshold_term(beta) / total)
 
     def _threshold_term(self, beta: Floats) -> float:
         """What the threshold adds, at the best δ: a function of degree one."""

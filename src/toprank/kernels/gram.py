@@ -94,13 +94,18 @@ class Gram:
             self._compute_all()
         return self._cache
 
+    @property
+    def is_definite(self) -> bool:
+        """Whether the kernel is positive semidefinite on all rows, which is known of some kernels only."""
+        kernel = self.kernel
+        return kernel.name in ("linear", "rbf") or (kernel.name == "poly" and kernel.coef0 >= 0)
+
     def check_definite(self) -> None:
         """Raise an error if a part of the matrix shows that a kernel that may be indefinite is.
 
         Without this a dual problem is not concave, and its lower bounds are none.
         """
-        kernel = self.kernel
-        if kernel.name in ("linear", "rbf") or (kernel.name == "poly" and kernel.coef0 >= 0):
+        if self.is_definite:
             return
         some = np.unique(np.linspace(0, self.n - 1, _DEFINITE_ROWS).astype(np.intp))
         values = np.linalg.eigvalsh(self.between(some, some).astype(np.float64))

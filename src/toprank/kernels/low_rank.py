@@ -36,7 +36,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.formulations.certificates import dual_value
+from toprank.formulations.certificates import dual_value, rounding_of_square
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.kernels.gram import Gram
 from toprank.kernels.incomplete_cholesky import IncompleteCholesky
@@ -119,6 +119,7 @@ class _LowRankSolver:
         self.c, self.scores, self.squared_norm = np.zeros(self.n), np.zeros(self.n), 0.0
         self.at_zero = self._objective(0.0, self.scores)
         self.primal, self.dual = self.at_zero, 0.0
+        self.point: DualPoint | None = None
         self.n_iter = 0
 
     def run(self, start: Solution | None, first_rank: int) -> Solution:
@@ -211,19 +212,24 @@ class _LowRankSolver:
             is_near = gap <= _NEAR * self.tol and n_active <= _MORE_VALUES * self.factor.rank
             if gap > _FAR or not (is_near or n_active * self.n <= _FEW_VALUES):
                 outside = float(np.abs(r) @ np.sqrt(self.factor.residual)) ** 2
-                self.dual = max(self.dual, self._dual_value(point, float(in_span @ in_span) + outside)[0])
+                outside += rounding_of_square(gram.diagonal, r)
+                self._raise_bound(self._dual_value(point, float(in_span @ in_span) + outside)[0], point)
                 return gap, importance, False
         products = gram.product(r)
         self.recorder.passes += n_active / self.n
-        squared_norm = max(float(r @ products), float(in_span @ in_span))
+        squared_norm = max(problem.squared_norm(r, products), float(in_span @ in_span))
         bound, scale = self._dual_value(point, squared_norm)
-        self.dual = max(self.dual, bound)
+        self._raise_bound(bound, point)
         gap = relative_gap(self.primal, self.dual)
         if gap <= self.tol or not self.factor.add_direction(r, products):
             return gap, importance, False
         multiple = scale / problem.alpha
         self._advance(multiple * r, multiple * products, multiple**2 * squared_norm)
         return relative_gap(self.primal, self.dual), importance, True
+
+    def _raise_bound(self, bound: float, point: DualPoint) -> None:
+        if bound > self.dual:
+            self.dual, self.point = bound, point
 
     def _dual_value(self, point: DualPoint, squared_norm: float) -> tuple[float, float]:
         problem, surrogate = self.problem, self.problem.formulation.surrogate
@@ -264,7 +270,8 @@ class _LowRankSolver:
         problem = self.problem
         t = problem.formulation.threshold.value(self.scores[problem.threshold_rows], problem.threshold_weights)
         converged = relative_gap(self.primal, self.dual) <= self.tol
-        return Solution(self.c, t, self.primal, self.dual, self.n_iter, converged, self.recorder.rows)
+        history, point = self.recorder.rows, self.point
+        return Solution(self.c, t, self.primal, self.dual, self.n_iter, converged, history, dual_point=point)
 
 
 def _trimmed(values: Floats, share: float) -> Floats:

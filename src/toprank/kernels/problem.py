@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.formulations.certificates import dual_value
+from toprank.formulations.certificates import dual_value, rounding_of_square
 from toprank.formulations.formulation import Formulation
 from toprank.kernels.gram import Gram
-from toprank.solvers.problem import WeightedRows
+from toprank.solvers.problem import Solution, WeightedRows, relative_gap
 
 Floats = NDArray[np.float64]
 
@@ -43,8 +44,23 @@ class KernelProblem(WeightedRows):
         row_weights[self.threshold_rows] -= y.sum() * p
         return row_weights
 
+    def squared_norm(self, r: Floats, products: Floats | None = None) -> float:
+        """The square r·K r, by no rounding error too small; `products` is K r where it is known."""
+        square = self.gram.quadratic(r) if products is None else float(r @ products)
+        return max(square, 0.0) + rounding_of_square(self.gram.diagonal, r)
+
     def lower_bound(self, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:
         """The dual objective at the best multiple of y; `toprank.formulations.certificates` has the formula."""
-        squared_norm = self.gram.quadratic(self.signed(y, p))
-        surrogate = self.formulation.surrogate
+        squared_norm, surrogate = self.squared_norm(self.signed(y, p)), self.formulation.surrogate
         return dual_value(surrogate, self.positive_share, y, squared_norm, self.alpha, threshold_conjugate)[0]
+
+    def certified(self, solution: Solution, dtype: Any, tol: float) -> Solution:
+        """A solution rounded to a type, with its objective and bound computed again by these kernel values."""
+        c, point = solution.coef.astype(dtype).astype(np.float64), solution.dual_point
+        scores = self.scores(c)
+        primal = self.primal(c, scores)
+        dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate)
+        history = {name: list(values) for name, values in solution.history.items()}
+        history["primal"][-1], history["dual"][-1] = primal, dual
+        history["gap"][-1] = gap = relative_gap(primal, dual)
+        return replace(solution, coef=c, primal=primal, dual=dual, converged=gap <= tol, history=history, scores=scores)

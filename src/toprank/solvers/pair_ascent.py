@@ -21,10 +21,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import SurrogateQuantile, top_mean
 from toprank.saved_state import Array, Schema
 from toprank.solvers.pair_play import DualTerms, Play, filled
-from toprank.solvers.problem import Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
+from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
 from toprank.solvers.row_products import RowProducts
 from toprank.solvers.working_set import Products, WorkingSet
 
@@ -107,6 +108,7 @@ class _PairSolver:
         self.working = WorkingSet(products, cache_size)
         self.c, self.scores = np.zeros(products.n), np.zeros(products.n)
         self.primal, self.dual = problem.formulation.evaluate(self.scores, problem.positive, problem.weights)[0], 0.0
+        self.point: DualPoint | None = None
         self.n_iter = 0
 
     def run(self, start: Solution | None) -> Solution:
@@ -119,12 +121,13 @@ class _PairSolver:
                 self.recorder.passes += len(self.working.numbers) / self.products.n
             least = (0.9 if len(self.working.numbers) == self.products.n else 0.3) * self.tol
             inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
-            self._ascend(newest, inner_tol)
-            newest = self._advance()
+            goes_on = self._ascend(newest, inner_tol)
+            if goes_on:
+                newest = self._advance()
             previous, gap = gap, relative_gap(self.primal, self.dual)
             self.recorder.record(self.n_iter, self.primal, self.dual)
             failures = failures + 1 if gap > 0.9 * previous and not grown else 0
-            if gap <= self.tol or failures >= _FAILURES or self.n_iter >= self.max_iter:
+            if gap <= self.tol or failures >= _FAILURES or self.n_iter >= self.max_iter or not goes_on:
                 break
         t = self.problem.formulation.threshold.value(
             self.scores[self.problem.threshold_rows], self.problem.threshold_weights
@@ -139,6 +142,7 @@ class _PairSolver:
             self.recorder.rows,
             state=Multipliers(self.u, self.b),
             scores=self.scores,
+            dual_point=self.point,
         )
 
     def _first_point(self, start: Solution | None) -> Floats:
@@ -211,8 +215,11 @@ class _PairSolver:
                 working.add(rows[outside[order[:taken]]])
         return len(working.numbers) > size
 
-    def _ascend(self, scores: Floats, tol: float) -> None:
-        """Step 3, from multipliers with the given scores."""
+    def _ascend(self, scores: Floats, tol: float) -> bool:
+        """Step 3, from multipliers with the given scores; whether it went well.
+
+        It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
+        """
         play = Play(self.terms, self.working, self.u, self.b, scores)
         spent = 0.0
         while True:
@@ -225,7 +232,10 @@ class _PairSolver:
             if _NEWTON_SHARE * spent >= play.newton_cost():
                 play.newton_step()
                 spent = 0.0
+        if not (np.isfinite(play.u.sum()) and 0 < play.b.sum() < np.inf):
+            return False
         self.u[play.in_play[0]], self.b[play.in_play[1]] = play.u, play.b
+        return True
 
     def _advance(self) -> Floats:
         """Step 4; returns the newest scores."""
@@ -235,8 +245,10 @@ class _PairSolver:
         scores = self.products.product(c)
         self.recorder.passes += 2  # one for w, one for the scores
         bb = float(c @ scores)
-        bound, _ = self._dual_value(bb * problem.alpha**2)
-        self.dual = max(self.dual, bound)
+        bound, _ = self._dual_value((bb + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2)
+        if bound > self.dual:
+            conjugate = self.terms.conjugate(self.u, self.b, self.terms.d)
+            self.dual, self.point = bound, DualPoint(self.u.copy(), self.b / float(self.u.sum()), conjugate)
 
         def objective(squared: float, s: Floats) -> float:
             return 0.5 * problem.alpha * squared + problem.formulation.evaluate(s, problem.positive, problem.weights)[0]

@@ -66,10 +66,11 @@ class DualTerms:
 
     def value(self, share: Floats, u: Floats, b: Floats, d: Floats, squared_norm: float) -> tuple[float, float]:
         """Dual objective at the best multiple of (u, b), and that multiple; `squared_norm` is ‖Σ u x − Σ b x‖²."""
-        conjugate = 0.0
-        if self.tau:
-            conjugate = 2 * self.tau * self.best_delta(b, d) / float(u.sum()) - self.e
-        return dual_value(self.surrogate, share, u, squared_norm, self.problem.alpha, conjugate)
+        return dual_value(self.surrogate, share, u, squared_norm, self.problem.alpha, self.conjugate(u, b, d))
+
+    def conjugate(self, u: Floats, b: Floats, d: Floats) -> float:
+        """The conjugate of the threshold at b / Σu."""
+        return 2 * self.tau * self.best_delta(b, d) / float(u.sum()) - self.e if self.tau else 0.0
 
 
 def filled(values: Floats, most: Floats, total: float) -> Floats:

@@ -18,6 +18,8 @@ from toprank.solvers.matrix import matvec, transpose_matvec
 
 Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
+# Shares of the objective by which a lower bound may be above it.
+_ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
 
 
 class WeightedRows:
@@ -83,8 +85,16 @@ class Problem(WeightedRows):
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """The duality gap as a share of the primal objective."""
-    return max(primal - dual, 0.0) / max(primal, np.finfo(float).tiny)
+    """The duality gap as a share of the primal objective.
+
+    A lower bound above the objective is an error. Up to a share of 1e-9 it is rounding, and there is no gap; up to 1e-6
+    it is what single precision leaves, and the gap is the error itself. Beyond that the bound is void: the objective is
+    at least 0, nothing more is known, and the gap is 1.
+    """
+    gap = abs(primal - dual) / max(primal, np.finfo(float).tiny)
+    if dual <= primal:
+        return gap
+    return 0.0 if gap <= _ROUNDING else gap if gap <= _SINGLE_PRECISION else 1.0
 
 
 def best_on_segment(
@@ -180,6 +190,13 @@ class Solution:
     """Scores of the rows, where the solver has them."""
     dual_point: DualPoint | None = None
     """Where the lower bound is attained, if the solver keeps it; None also where the bound is that of y = 0."""
+    excess: float = 0.0
+    """Share by which a void bound was above the objective; it was replaced by 0, which is always a bound."""
+
+    def __post_init__(self) -> None:
+        if self.dual > self.primal * (1 + _SINGLE_PRECISION):
+            self.excess = (self.dual - self.primal) / max(self.primal, np.finfo(float).tiny)
+            self.dual, self.converged = 0.0, False
 
     @property
     def gap(self) -> float:
