@@ -138,3 +138,16 @@ def test_formulation_gradient(threshold, over, false_positives, surrogate, rng):
     if false_positives:
         by_hand += weights[~positive] / weights[~positive].sum() @ surrogate.value(scores[~positive] - t)
     assert loss == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("name", ["exponential", "hinge"])
+def test_conjugate_of_the_surrogate_quantile(name, rng):
+    """Fenchel and Young: t*(p) ≥ p·s − t(s), with equality at p = ∇t(s)."""
+    threshold, weights = SurrogateQuantile(0.1, 0.7, SURROGATES[name]), rng.uniform(0.1, 2, 30)
+    share = weights / weights.sum()
+    other = rng.dirichlet(np.ones(30))
+    for scale in (0.1, 1.0, 10.0):
+        scores = scale * rng.standard_normal(30)
+        t, p = threshold.evaluate(scores, weights)
+        assert threshold.conjugate(p, share) == pytest.approx(p @ scores - t, abs=1e-9)
+        assert threshold.conjugate(other, share) >= other @ scores - t - 1e-9

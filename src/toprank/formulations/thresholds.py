@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr
 
-from toprank.formulations.surrogates import Surrogate
+from toprank.formulations.surrogates import Exponential, Surrogate
 
 Floats = NDArray[np.float64]
 
@@ -116,9 +117,13 @@ class SurrogateQuantile(Threshold):
     def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
         """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
 
+        For the exponential the root is log(mean exp(β s) / τ) / β.
+
         It starts from the largest of the lower bounds that one row alone, the mean by Jensen's inequality, and a Newton
         step from `start`, which ends below the root wherever `start` is, give.
         """
+        if isinstance(self.surrogate, Exponential):
+            return (log_sum_exp(self.beta * scores, share) - float(np.log(self.tau))) / self.beta
         heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
         single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
         jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
@@ -132,8 +137,21 @@ class SurrogateQuantile(Threshold):
             t = following
         return t
 
+    def conjugate(self, p: Floats, share: Floats) -> float:
+        """t*(p) at any p of the simplex, for the surrogates for which it has a closed form: exponential and hinge."""
+        if isinstance(self.surrogate, Exponential):
+            return (float(rel_entr(p, share).sum()) + float(np.log(self.tau))) / self.beta
+        assert self.surrogate.name == "hinge"
+        return (self.tau * float((p / share).max()) - 1) / self.beta
+
     def _newton_step(self, scores: Floats, share: Floats, t: float) -> float:
         z = self.beta * (scores - t)
         slope = self.beta * float(share @ self.surrogate.derivative(z))
         excess = float(share @ self.surrogate.value(z)) - self.tau
         return t + excess / slope if slope > 0 else -np.inf
+
+
+def log_sum_exp(x: Floats, share: Floats) -> float:
+    """Logarithm of Σ share · exp(x), without overflow."""
+    largest = float(x.max())
+    return largest + float(np.log(share @ np.exp(x - largest)))
