@@ -1,5 +1,6 @@
 """Newton's method for the surrogate quantile against cvxpy, and its certificate."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -11,7 +12,7 @@ from toprank.formulations.certificates import lower_bound_at
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import SurrogateQuantile
-from toprank.solvers import smooth_newton
+from toprank.solvers import newton_system
 from toprank.solvers.problem import Problem
 from toprank.solvers.smooth_newton import solve_smooth_newton
 
@@ -53,7 +54,7 @@ def test_lower_bound_holds_everywhere(name, rng):
 def test_the_three_ways_to_solve_the_newton_system_agree(wrap, explicit, d, monkeypatch):
     """Features, active rows, conjugate gradients: chosen by size, here forced by the limit of explicit systems."""
     problem = make_problem(np.random.default_rng(0), "logistic", d=d, wrap=wrap)
-    monkeypatch.setattr(smooth_newton, "EXPLICIT", explicit)
+    monkeypatch.setattr(newton_system, "EXPLICIT", explicit)
     solution = solve_smooth_newton(problem, tol=1e-9)
     exact = optimum(
         problem.X if wrap is np.asarray else problem.X.toarray(),
@@ -134,9 +135,8 @@ def test_bounds_hold_where_all_positives_are_far_beyond_the_threshold(name, alph
     exact = optimum(X.astype(np.float64), positive, weights, alpha, name, tau=0.05, beta=0.1)
     assert solution.dual <= exact * (1 + 1e-5)
     assert solution.primal >= exact * (1 - 1e-5)
-    if name not in ("hinge", "exponential"):
-        assert solution.converged
-        assert solution.primal == pytest.approx(exact, rel=1e-4)
+    assert solution.converged
+    assert solution.primal == pytest.approx(exact, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["logistic", "exponential"])
@@ -148,6 +148,57 @@ def test_one_positive_has_all_the_weight(name, rng):
     formulation = Formulation(surrogate, SurrogateQuantile(0.05, 0.5, surrogate), "all")
     solution = solve_smooth_newton(Problem(X, positive, np.ones(100), formulation, 0.1), tol=1e-6)
     assert solution.converged
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, csr_array])
+@pytest.mark.parametrize("tau", [0.05, 0.001, 0.0005])
+@pytest.mark.parametrize("over", ["negatives", "all"])
+def test_identical_rows_give_the_exponential_nothing_to_gain(wrap, tau, over, rng):
+    """Rounding in a gradient of 1e33 must not become a step, nor an objective that no data have."""
+    X = wrap(np.tile(rng.standard_normal(3), (50, 1)))
+    surrogate = SURROGATES["exponential"]
+    formulation = Formulation(surrogate, SurrogateQuantile(tau, 0.1, surrogate), over)
+    solution = solve_smooth_newton(Problem(X, np.arange(50) < 10, np.ones(50), formulation, 0.1))
+    assert solution.primal == pytest.approx(tau**-10, rel=1e-9)
+    assert solution.converged
+    assert solution.dual <= tau**-10 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("separation", [0.7, 4.0])
+@pytest.mark.parametrize("constant", [False, True])
+def test_exponential_with_a_small_tau(seed, separation, constant):
+    """At w = 0 the loss is 1e30; it may stay there, when the penalty is nothing, or fall to below 1000."""
+    rng = np.random.default_rng(seed)
+    positive = np.arange(60) < 12
+    X = rng.standard_normal((60, 3)) + separation * positive[:, None]
+    if constant:  # a direction in which no two rows differ
+        X = np.hstack([X, np.ones((60, 1))])
+    surrogate = SURROGATES["exponential"]
+    formulation = Formulation(surrogate, SurrogateQuantile(0.001, 0.1, surrogate), "negatives")
+    solution = solve_smooth_newton(Problem(X, positive, np.ones(60), formulation, 0.1))
+    assert solution.converged
+    assert solution.n_iter < 40
+    w = cp.Variable(X.shape[1])
+    threshold = (cp.log_sum_exp(0.1 * (X[~positive] @ w)) - np.log(48 * 0.001)) / 0.1
+    log_loss = cp.log_sum_exp(threshold - X[positive] @ w) - np.log(12)
+    if solution.primal > 1e12:
+        least = cp.Problem(cp.Minimize(log_loss)).solve(solver=cp.CLARABEL)
+    else:
+        least = np.log(cp.Problem(cp.Minimize(0.05 * cp.sum_squares(w) + cp.exp(log_loss))).solve(solver=cp.CLARABEL))
+    assert np.log(solution.primal) == pytest.approx(least, abs=2e-4)
+    assert np.log(solution.dual) <= least + 1e-5
+
+
+def test_exponential_beyond_the_largest_float(rng):
+    """At w = 0 the loss is e^4605, which no float holds."""
+    positive = np.arange(200) < 40
+    X = rng.standard_normal((200, 4)) + 5 * positive[:, None]
+    surrogate = SURROGATES["exponential"]
+    formulation = Formulation(surrogate, SurrogateQuantile(0.01, 0.001, surrogate), "negatives")
+    solution = solve_smooth_newton(Problem(X, positive, np.ones(200), formulation, 0.1))
+    assert solution.converged
+    assert solution.primal < 1e5
 
 
 def test_the_last_step_counts(rng):

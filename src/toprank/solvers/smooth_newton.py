@@ -15,12 +15,17 @@ Steps of an iteration:
 1. One pass for the scores (they are linear in w, so the line search needs no more).
 2. The threshold, the gradient (two passes) and with it the certificate, as
    :math:`X_+^\top y - S g = \alpha w - \nabla f`.
-3. The Newton direction: by Cholesky in feature space or in the space of the active rows, whichever is smaller, or by
-   preconditioned conjugate gradients when both are large.
+3. The Newton direction.
 4. A backtracking line search on the objective.
 
-The hinge has no curvature. It is approached by Huberised hinges of falling width; the certificate is always that of
-the hinge itself. Where a narrow one has too little curvature for a step to succeed, the Hessian of a wider one is used.
+Exponential loss. It is e^L with L convex, and L may be in the hundreds: at w = 0 it is log(1/τ) / β. A Newton step on
+e^L lowers L by at most 1, but its direction is that of a step on L, so the line search may lengthen it. All is kept
+relative to the largest y. Rounding errors of the gradient are e^L times as large as those of its terms, more than α
+can hold; so the metric and the gradient have a floor in terms of them (`_ridge`, `_centre_and_pull`).
+
+The hinge has no curvature. It is approached by Huberised hinges of falling width, which is quick as long as few rows
+are near a kink; where one of them takes many steps or brings little, an interior-point method takes over. The
+certificate is always that of the hinge itself.
 """
 
 from __future__ import annotations
@@ -30,85 +35,139 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
-from toprank.formulations.thresholds import SurrogateQuantile
-from toprank.solvers.matrix import Cholesky, sandwich
-from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, relative_gap
+from toprank.formulations.surrogates import Exponential, PiecewiseQuadratic, Surrogate
+from toprank.formulations.thresholds import SurrogateQuantile, log_sum_exp
+from toprank.solvers.hinge_quantile import improve_hinge_quantile
+from toprank.solvers.incumbent import Incumbent
+from toprank.solvers.newton_system import Solve, newton_system
+from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 
 Floats = NDArray[np.float64]
+_EPSILON = float(np.finfo(float).eps)
 
-# Largest order of a system that is formed and factorised.
-EXPLICIT = 2000
+# Steps for one Huberised hinge.
+_STEPS_OF_A_WIDTH = 20
+# A Huberised hinge that leaves so much of the gap is the last one.
+_LITTLE = 0.7
+# So many steps in a row without any progress end the run.
+_STALLS = 5
+# Solutions of the Newton equation for a bound where the loss is huge.
+_REFINEMENTS = 3
+# Logarithm of the slope of the loss from which on rounding errors in the gradient count.
+_HUGE = float(np.log(1e4))
+# Scores beyond this have rounding errors that the exponential would show.
+_LARGEST_SCORE = 1e9
 
 
 @dataclass
 class _Point:
     """A point with everything that the next step needs.
 
-    `unit` is y over its largest entry, and `pull` is X₊ᵀu − (Σu)·g for this u: y may be so small that what belongs to
-    it would underflow, or vanish beside αw in the gradient, and any multiple of y gives a bound.
+    `unit` is y over its largest entry, whose logarithm is `log_largest`, and `pull` is X₊ᵀu − (Σu)·g for this u: y may
+    be so small that what belongs to it would underflow, or vanish beside αw in the gradient, and any multiple of y
+    gives a bound. `is_huge` says that rounding errors of `pull` count. The gradient is divided by e^log_scale, which is
+    the largest y where that is above 1, and 1 elsewhere.
     """
 
     w: Floats
     scores: Floats
     threshold: float
-    objective: float
-    gradient: Floats
+    log_objective: float
     centre: Floats
-    y: Floats
     unit: Floats
+    log_largest: float
     pull: Floats
     p: Floats
+    gradient: Floats
+    is_huge: bool
+
+    @property
+    def log_scale(self) -> float:
+        """Logarithm of what gradient and Hessian are divided by."""
+        return max(0.0, self.log_largest)
+
+    @property
+    def largest(self) -> float:
+        """The largest y over the scale, at most 1."""
+        return float(np.exp(self.log_largest - self.log_scale))
 
 
 def solve_smooth_newton(
     problem: Problem, *, tol: float = 1e-4, max_iter: int = 3000, verbose: int = 0, start: Solution | None = None
 ) -> Solution:
     """Minimise a formulation with a surrogate quantile to a relative duality gap of `tol`."""
-    recorder = Recorder(verbose)
+    problem = _precise(problem)
+    incumbent = Incumbent(problem, tol, Recorder(verbose))
     w = np.zeros(problem.X.shape[1]) if start is None else start.coef.astype(np.float64)
-    n_iter = 0
-    best_primal, best_dual, best, best_scores = np.inf, -np.inf, w, np.zeros(len(problem.positive))
-    dual_point: DualPoint | None = None
-    wider: list[Surrogate] = []
-    for surrogate in _smoothings(problem.formulation.surrogate):
-        smooth = _with_surrogate(problem, surrogate)
-        wider.insert(0, surrogate)
-        point = _evaluate(smooth, w, None, recorder)
-        while True:
-            primal, dual, conjugate = _bounds(problem, smooth, point)
-            if dual > best_dual:
-                best_dual, dual_point = dual, DualPoint(point.unit, point.p, conjugate)
-            if primal < best_primal:
-                best_primal, best, best_scores = primal, point.w, point.scores
-            recorder.record(n_iter, best_primal, best_dual)
-            at_zero = n_iter == 0 and not point.w.any()  # one step at least, so that the model has a direction
-            if not at_zero and (relative_gap(best_primal, best_dual) <= tol or _is_done(smooth, point, tol)):
-                break
-            if n_iter >= max_iter:
-                break
-            n_iter += 1
-            following = _newton_step(smooth, point, wider, recorder)
-            if following is None:
-                break
-            point = following
-        w = point.w
-        if relative_gap(best_primal, best_dual) <= tol or n_iter >= max_iter:
+    if problem.formulation.surrogate.name == "hinge":
+        _approach_hinge(problem, w, incumbent, max_iter)
+    else:
+        _minimise(problem, problem, w, incumbent, max_iter)
+    _leave_zero(problem, incumbent)
+    return incumbent.solution()
+
+
+def _precise(problem: Problem) -> Problem:
+    """The problem in double precision where an exponential loss is so large at w = 0 that rounding errors count."""
+    threshold = problem.formulation.threshold
+    assert isinstance(threshold, SurrogateQuantile)
+    if isinstance(threshold.surrogate, Exponential) and -np.log(threshold.tau) / threshold.beta > _HUGE:
+        return replace(problem, X=problem.X.astype(np.float64, copy=False))
+    return problem
+
+
+def _approach_hinge(problem: Problem, w: Floats, incumbent: Incumbent, max_iter: int) -> None:
+    """Huberised hinges as long as each of them brings much, then the interior-point method."""
+    for width in 0.2 ** np.arange(14):
+        before = incumbent.gap
+        smooth = _with_surrogate(problem, PiecewiseQuadratic("huber", 1 + 0.5 * width, width, 1.0))
+        w = _minimise(problem, smooth, w, incumbent, min(max_iter, incumbent.n_iter + _STEPS_OF_A_WIDTH))
+        if incumbent.converged or incumbent.gap > _LITTLE * before:
             break
-    t = problem.formulation.threshold.value(best_scores[problem.threshold_rows], problem.threshold_weights)
-    converged = relative_gap(best_primal, best_dual) <= tol
-    return Solution(best, t, best_primal, best_dual, n_iter, converged, recorder.rows, dual_point=dual_point)
+    if not incumbent.converged:
+        improve_hinge_quantile(problem, incumbent, max_iter)
 
 
-def _smoothings(surrogate: Surrogate) -> list[Surrogate]:
-    """The surrogate itself, or for the hinge a sequence of Huberised hinges that tends to it."""
-    if surrogate.name != "hinge":
-        return [surrogate]
-    return [PiecewiseQuadratic("huber", 1 + h, 2 * h, 1.0) for h in 0.5 * 0.2 ** np.arange(14)]
+def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent, max_iter: int) -> Floats:
+    """Newton's method on a problem that is `problem` itself or a smoothed one; returns the last point."""
+    recorder, stalls = incumbent.recorder, 0
+    point: _Point | None = _evaluate(smooth, w, None, recorder)
+    while point is not None:
+        w, before = point.w, (incumbent.primal, incumbent.dual)
+        _offer(problem, smooth, point, incumbent)
+        incumbent.record()
+        is_better = incumbent.primal < before[0] * (1 - 1e-12) or incumbent.dual > before[1] + 1e-12 * abs(before[1])
+        stalls = 0 if is_better else stalls + 1
+        at_zero = incumbent.n_iter == 0 and not w.any()  # one step at least, so that the model has a direction
+        done = incumbent.converged or (smooth is not problem and _is_done(smooth, point, incumbent))
+        if ((done or stalls >= _STALLS) and not at_zero) or incumbent.n_iter >= max_iter:
+            break
+        incumbent.n_iter += 1
+        point = _newton_step(smooth, point, incumbent)
+    return w
+
+
+def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
+    """Replace w = 0 by a step down the slope, which at zero is the difference of two mean rows.
+
+    The objective is differentiable there, so w = 0 is optimal only if these means agree.
+    """
+    if incumbent.w.any() or not len(incumbent.w):
+        return
+    threshold = problem.formulation.threshold
+    assert isinstance(threshold, SurrogateQuantile)
+    point = _evaluate(problem, incumbent.w, None, incumbent.recorder)
+    # the hinge is linear as long as no score has moved by more than τ/β
+    moved = max(float(np.abs(problem.scores(point.gradient)).max()), np.finfo(float).tiny)
+    length = min(1 / problem.alpha, threshold.tau / threshold.beta / moved)
+    following = _line_search(problem, point, -length * point.gradient, incumbent.recorder)
+    if following is not None:
+        incumbent.n_iter += 1
+        _offer(problem, problem, following, incumbent)
+        incumbent.record()
 
 
 def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
@@ -120,13 +179,34 @@ def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
     return replace(problem, formulation=formulation)
 
 
-def _objective(problem: Problem, w_squared: float, scores: Floats, start: float) -> tuple[float, float]:
-    """Objective and threshold from scores alone."""
-    threshold = problem.formulation.threshold
+def _log_objective(problem: Problem, w_squared: float, scores: Floats, start: float) -> tuple[float, float]:
+    """Logarithm of the objective, and the threshold, from scores alone."""
+    threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
     assert isinstance(threshold, SurrogateQuantile)
     t = threshold.solve(scores[problem.threshold_rows], problem.threshold_share, start)
-    loss = problem.positive_share @ problem.formulation.surrogate.value(t - scores[problem.positives])
-    return 0.5 * problem.alpha * w_squared + float(loss), t
+    z = t - scores[problem.positives]
+    if isinstance(surrogate, Exponential):
+        if np.abs(scores).max() > _LARGEST_SCORE:
+            return np.inf, t
+        loss = log_sum_exp(z, problem.positive_share)
+    else:
+        loss = _log(float(problem.positive_share @ surrogate.value(z)))
+    return float(np.logaddexp(_log(0.5 * problem.alpha * w_squared), loss)), t
+
+
+def _log(value: float) -> float:
+    return float(np.log(value)) if value > 0 else -np.inf
+
+
+def _slopes(problem: Problem, z: Floats) -> tuple[Floats, float]:
+    """The derivatives y of the mean loss over the largest of them, and its logarithm."""
+    surrogate, share = problem.formulation.surrogate, problem.positive_share
+    if isinstance(surrogate, Exponential):
+        logarithms = z + np.log(share)
+        return np.exp(logarithms - logarithms.max()), float(logarithms.max())
+    y = share * surrogate.derivative(z)
+    largest = float(y.max())
+    return (y / largest if largest > 0 else y), _log(largest)
 
 
 def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Recorder) -> _Point:
@@ -136,145 +216,167 @@ def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Reco
         recorder.passes += 1
     threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
     assert isinstance(threshold, SurrogateQuantile)
-    objective, t = _objective(problem, float(w @ w), scores, -np.inf)
-    z = t - scores[problem.positives]
-    y = problem.positive_share * surrogate.derivative(z)
-    largest = float(y.max())
-    unit = y / largest if largest > 0 else y
+    log_objective, t = _log_objective(problem, float(w @ w), scores, -np.inf)
+    unit, log_largest = _slopes(problem, t - scores[problem.positives])
     excess = threshold.beta * (scores[problem.threshold_rows] - t)
     slopes = problem.threshold_share * surrogate.derivative(excess)
     p = slopes / slopes.sum()
-    on_threshold, on_positives = np.zeros(len(scores)), np.zeros(len(scores))
+    is_huge = isinstance(surrogate, Exponential) and log_largest > _HUGE
+    centre, pull = _centre_and_pull(problem, unit, p, is_huge, recorder)
+    point = _Point(w, scores, t, log_objective, centre, unit, log_largest, pull, p, pull, is_huge)
+    point.gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
+    return point
+
+
+def _centre_and_pull(
+    problem: Problem, unit: Floats, p: Floats, without_rounding: bool, recorder: Recorder
+) -> tuple[Floats, Floats]:
+    """The centre g = Xᵀp, and X₊ᵀu − (Σu)·g; two passes.
+
+    With `without_rounding`, entries of the latter that are no larger than the rounding errors of their sum are zero: so
+    they are for data that differ from X in the last digits (Oettli and Prager 1964), and a bound with them is a bound.
+    """
+    on_threshold, on_positives = np.zeros(len(problem.positive)), np.zeros(len(problem.positive))
     on_threshold[problem.threshold_rows] = p
     on_positives[problem.positives] = unit
     centre = problem.combine(on_threshold)
     pull = problem.combine(on_positives) - unit.sum() * centre
     recorder.passes += 2
-    return _Point(w, scores, t, objective, problem.alpha * w - largest * pull, centre, y, unit, pull, p)
+    if without_rounding:
+        X, sizes = problem.X, on_positives + unit.sum() * on_threshold
+        errors = (8 + np.sqrt(len(sizes))) * _EPSILON * np.asarray(abs(X).T @ sizes)
+        pull = np.where(np.abs(pull) > errors, pull, 0.0)
+        recorder.passes += 1
+    return centre, pull
 
 
-def _hessian_weights(problem: Problem, point: _Point, surrogate: Surrogate) -> Floats:
-    """Weights h of the rows in the Hessian, by the curvature of the given surrogate."""
-    threshold = problem.formulation.threshold
+def _hessian_weights(problem: Problem, point: _Point) -> Floats:
+    """Weights h of the rows in the Hessian over the scale."""
+    threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
     assert isinstance(threshold, SurrogateQuantile)
     excess = threshold.beta * (point.scores[problem.threshold_rows] - point.threshold)
     share = problem.threshold_share
-    slopes = share @ problem.formulation.surrogate.derivative(excess)
     h = np.zeros(len(point.scores))
-    h[problem.positives] = problem.positive_share * surrogate.curvature(
-        point.threshold - point.scores[problem.positives]
+    if isinstance(surrogate, Exponential):
+        h[problem.positives] = point.largest * point.unit
+    else:
+        z = point.threshold - point.scores[problem.positives]
+        h[problem.positives] = np.exp(-point.log_scale) * problem.positive_share * surrogate.curvature(z)
+    S = point.largest * float(point.unit.sum())
+    h[problem.threshold_rows] += (
+        S * threshold.beta / float(share @ surrogate.derivative(excess)) * share * surrogate.curvature(excess)
     )
-    h[problem.threshold_rows] += point.y.sum() * threshold.beta / slopes * share * surrogate.curvature(excess)
     return h
 
 
-def _bounds(problem: Problem, smooth: Problem, point: _Point) -> tuple[float, float, float]:
-    """Objective, lower bound and t*(p) of the problem itself at a point of the smoothed one."""
-    s, threshold = point.scores[problem.threshold_rows], problem.formulation.threshold
+def _offer(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumbent) -> None:
+    """Offer objective and lower bound of the problem itself at a point of the smoothed one."""
+    s, threshold, surrogate = (
+        point.scores[problem.threshold_rows],
+        problem.formulation.threshold,
+        problem.formulation.surrogate,
+    )
     assert isinstance(threshold, SurrogateQuantile)
-    if smooth.formulation.surrogate is problem.formulation.surrogate:
-        primal, conjugate = point.objective, float(point.p @ s) - point.threshold
+    if smooth is problem:
+        t, conjugate = point.threshold, float(point.p @ s) - point.threshold
     else:
-        primal = _objective(problem, float(point.w @ point.w), point.scores, -np.inf)[0]
-        conjugate = (threshold.tau * float(np.max(point.p / problem.threshold_share)) - 1) / threshold.beta
-    surrogate = problem.formulation.surrogate
+        t = threshold.solve(s, problem.threshold_share)
+        conjugate = threshold.conjugate(point.p, problem.threshold_share)
+    loss = problem.positive_share @ surrogate.value(t - point.scores[problem.positives])
+    incumbent.offer(0.5 * problem.alpha * float(point.w @ point.w) + float(loss), point.w, point.scores)
     squared_norm = float(point.pull @ point.pull)
     dual, _ = dual_value(surrogate, problem.positive_share, point.unit, squared_norm, problem.alpha, conjugate)
-    return primal, dual, conjugate
+    incumbent.raise_bound(dual, DualPoint(point.unit, point.p, conjugate))
 
 
-def _is_done(problem: Problem, point: _Point, tol: float) -> bool:
+def _is_done(problem: Problem, point: _Point, incumbent: Incumbent) -> bool:
     """Whether the smoothed problem is solved: by strong convexity ‖∇f‖² / (2α) bounds what is left to gain."""
-    return float(point.gradient @ point.gradient) / (2 * problem.alpha) <= 0.1 * tol * point.objective
+    left = _log(float(point.gradient @ point.gradient) / (2 * problem.alpha)) + 2 * point.log_scale
+    return left <= _log(0.1 * incumbent.tol) + point.log_objective
 
 
-def _newton_step(problem: Problem, point: _Point, metrics: list[Surrogate], recorder: Recorder) -> _Point | None:
-    """A step along the Newton direction by the first of the metrics that makes progress; None if none does.
+def _newton_step(problem: Problem, point: _Point, incumbent: Incumbent) -> _Point | None:
+    """A step along the Newton direction; None if it makes no progress.
 
     Where no row has curvature, as when all positives are beyond their margin, the penalty alone is the metric.
     """
-    curved = [weights for weights in (_hessian_weights(problem, point, s) for s in metrics) if weights.any()]
-    for weights in curved or [np.zeros(len(point.scores))]:
-        following = _line_search(problem, point, _direction(problem, point, weights, recorder), recorder)
-        if following is not None:
-            return following
-    return None
+    weights = _hessian_weights(problem, point)
+    norm = float(np.linalg.norm(point.gradient))
+    relative = min(0.1, np.sqrt(norm * np.exp(point.log_scale - point.log_objective)))
+    ridge = _ridge(problem, point, weights)
+    solve = newton_system(problem.X, weights, point.centre, ridge, incumbent.recorder, max(relative, 1e-8))
+    if point.is_huge:
+        _offer_linearised(problem, point, solve, incumbent)
+    return _line_search(problem, point, -solve(point.gradient), incumbent.recorder)
+
+
+def _offer_linearised(problem: Problem, point: _Point, solve: Solve, incumbent: Incumbent) -> None:
+    """Offer the bound at y and p as they would be after a Newton step, were they linear in w.
+
+    Where the loss stays huge, the rounding of the scores alone spoils the balance of the rows in y and p taken at them;
+    the linearised ones are balanced by the Newton equation itself, which is solved again for what is left.
+    """
+    threshold, surrogate, share = problem.formulation.threshold, problem.formulation.surrogate, problem.positive_share
+    assert isinstance(threshold, SurrogateQuantile)
+    w, gradient, unit, p = point.w, point.gradient, point.unit, point.p
+    for _ in range(_REFINEMENTS):
+        move = -solve(gradient)
+        change = problem.scores(move)
+        on_threshold = change[problem.threshold_rows]
+        rise = float(p @ on_threshold)
+        unit = unit * np.maximum(1 + rise - change[problem.positives], 0.0)
+        p = p * np.maximum(1 + threshold.beta * (on_threshold - rise), 0.0)
+        if not (unit.any() and p.any()):
+            break
+        w, p = w + move, p / p.sum()
+        _, pull = _centre_and_pull(problem, unit, p, True, incumbent.recorder)
+        conjugate = threshold.conjugate(p, problem.threshold_share)
+        dual, _ = dual_value(surrogate, share, unit, float(pull @ pull), problem.alpha, conjugate)
+        incumbent.raise_bound(dual, DualPoint(unit, p, conjugate))
+        gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
+
+
+def _ridge(problem: Problem, point: _Point, weights: Floats) -> Floats:
+    """The penalty over the scale, but not below the rounding errors of the Hessian.
+
+    Along a direction in which no two rows differ, the gradient of the loss is rounding alone; the penalty holds it.
+    """
+    X = problem.X
+    ridge = np.full(X.shape[1], problem.alpha * np.exp(-point.log_scale))
+    if not point.is_huge:
+        return ridge
+    squares = X.multiply(X) if issparse(X) else np.square(X)
+    column = np.asarray(squares.T @ weights)
+    return np.maximum(ridge, 100 * _EPSILON * np.where(column > 0, column, 1.0))
 
 
 def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: Recorder) -> _Point | None:
-    """Halve the step until the objective falls by a part of what its slope promises; None if it never does."""
+    """Halve the step until the objective falls by a part of what its slope promises; None if it never does.
+
+    With the exponential loss a full step is doubled as long as that is better.
+    """
     step_scores = problem.scores(direction)
     recorder.passes += 1
-    slope = float(point.gradient @ direction)
+    slope = float(point.gradient @ direction) * np.exp(point.log_scale - point.log_objective)
     if not slope < 0:
         return None
     ww, wd, dd = float(point.w @ point.w), float(point.w @ direction), float(direction @ direction)
+
+    def value(step: float) -> float:
+        scores = point.scores + step * step_scores
+        return _log_objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)[0]
+
     step = 1.0
     for _ in range(30):
-        scores = point.scores + step * step_scores
-        objective, _ = _objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)
-        if objective <= point.objective + 1e-4 * step * slope:
-            return _evaluate(problem, point.w + step * direction, scores, recorder)
+        reached = value(step)
+        if reached <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)):
+            break
         step *= 0.5
-    return None
-
-
-def _direction(problem: Problem, point: _Point, weights: Floats, recorder: Recorder) -> Floats:
-    """Solve the Newton system in the cheapest of the three ways."""
-    active = np.flatnonzero(weights)
-    n_features = problem.X.shape[1]
-    recorder.passes += len(active) / len(point.scores)
-    if len(active) == 0 or n_features == 0:
-        return -point.gradient / problem.alpha
-    if n_features <= min(EXPLICIT, 4 * len(active)):
-        H = sandwich(problem.X, weights, point.centre)
-        H[np.diag_indices(n_features)] += problem.alpha
-        return -Cholesky(H).solve(point.gradient)
-    if len(active) <= EXPLICIT:
-        return _direction_in_row_space(problem, point, weights, active)
-    return _direction_by_cg(problem, point, weights, active, recorder)
-
-
-def _direction_in_row_space(problem: Problem, point: _Point, weights: Floats, active: NDArray[np.intp]) -> Floats:
-    """Woodbury's identity: (αI + ZᵀZ)⁻¹ = (I − Zᵀ(αI + ZZᵀ)⁻¹Z) / α, with Z the weighted, centred active rows."""
-    rows, root, c = problem.X[active], np.sqrt(weights[active]), point.centre
-    if issparse(rows):
-        rows = rows.astype(np.float64)
-        products = (rows @ rows.T).toarray()
-        mean = np.asarray(rows @ c)
-        gram = products - mean[:, None] - mean[None, :] + c @ c
     else:
-        rows = rows.astype(np.float64) - c
-        gram, c = rows @ rows.T, np.zeros_like(c)
-    system = root[:, None] * gram * root
-    system[np.diag_indices(len(active))] += problem.alpha
-    g = point.gradient
-    u = root * Cholesky(system).solve(root * (rows @ g - c @ g))
-    return np.asarray(-(g - (rows.T @ u - u.sum() * c)) / problem.alpha)
-
-
-def _direction_by_cg(
-    problem: Problem, point: _Point, weights: Floats, active: NDArray[np.intp], recorder: Recorder
-) -> Floats:
-    """Conjugate gradients with the diagonal of the Hessian as preconditioner, as exact as the gradient is small."""
-    rows, h, c = problem.X[active], weights[active], point.centre
-    squares = rows.multiply(rows) if issparse(rows) else np.square(rows)
-    diagonal = np.asarray(squares.T @ h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
-    diagonal = problem.alpha + np.maximum(diagonal, 0.0)
-    part = 2 * len(active) / len(point.scores)
-
-    def product(v: Floats) -> Floats:
-        recorder.passes += part
-        u = h * (rows @ v - c @ v)
-        return np.asarray(problem.alpha * v + rows.T @ u - u.sum() * c)
-
-    shape = (len(c), len(c))
-    relative = min(0.1, np.sqrt(float(np.linalg.norm(point.gradient)) / max(point.objective, 1e-300)))
-    solution, _ = cg(
-        LinearOperator(shape, matvec=product),
-        -point.gradient,
-        rtol=max(relative, 1e-8),
-        maxiter=500,
-        M=LinearOperator(shape, matvec=lambda v: v / diagonal),
-    )
-    return np.asarray(solution)
+        return None
+    while step >= 1 and point.log_scale > 0 and isinstance(problem.formulation.surrogate, Exponential):
+        longer = value(2 * step)
+        if not longer < reached:
+            break
+        step, reached = 2 * step, longer
+    return _evaluate(problem, point.w + step * direction, point.scores + step * step_scores, recorder)

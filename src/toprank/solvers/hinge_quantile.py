@@ -1,0 +1,255 @@
+r"""PatMat and PatMatNP with the hinge: an interior-point method, as the problem is a quadratic program.
+
+With ν = t − 1/β, shares a of the positives and c of the threshold rows, the problem is
+
+.. math:: \min_{w, \nu} \frac{\alpha}{2} \|w\|^2 + \sum_i a_i (1 + 1/\beta + \nu - s_i^+)_+
+          \quad \text{subject to} \quad \sum_j c_j (s_j - \nu)_+ = \tau / \beta.
+
+Multipliers: u of the positives in [0, a], b of the threshold rows in [0, cλ], λ of the constraint. Optimality, on the
+central path with all products equal to μ instead of 0:
+
+.. math::
+
+    \alpha w = X_+^\top u - X^\top b, \qquad \textstyle\sum u = \sum b, \qquad \sum_j c_j r_j = \tau / \beta, \\
+    z = r - p, \qquad y\,p = \mu, \qquad (\bar y - y)\, r = \mu,
+
+where y = (u; b), z are the arguments of the two positive parts and ȳ the upper bounds of y.
+
+Steps of an iteration (Mehrotra):
+
+1. Eliminate p, r, y, ν and λ: what remains is a system of Newton's kind in w, of weights 1 / (p/y + r/room), whose
+   centre is the mean of the rows with these weights. Rows whose weight is nothing beside α are left out of it.
+2. Predictor: the affine direction, and from it how far μ can be lowered.
+3. Corrector with the same factor, and a step to almost the boundary.
+4. The objective and the lower bound at the iterate; stop when they are close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.surrogates import PiecewiseQuadratic
+from toprank.formulations.thresholds import SurrogateQuantile
+from toprank.solvers.centring import centre_positives, split
+from toprank.solvers.incumbent import Incumbent
+from toprank.solvers.newton_system import newton_system
+from toprank.solvers.problem import DualPoint, Problem
+
+Floats = NDArray[np.float64]
+
+# A row is left out of a system if weight · (‖x‖² + ‖centre‖²) is less than this part of α / (number of rows).
+_NEGLIGIBLE = 1e-3
+# So many steps in a row that are short or bring no progress end the run.
+_FAILURES = 6
+# Relative gaps that the products of the first iterate stand for; the next one is tried where one fails.
+_PARTS = (1.0, 100.0)
+_LEAST = 1e-100
+
+
+@dataclass
+class _State:
+    """An iterate: w, ν, λ, and y, p, room, r of the positives and then of the threshold rows; shape (4, rows)."""
+
+    w: Floats
+    nu: float
+    multiplier: float
+    columns: Floats
+
+    def moved(self, step: float, direction: _State) -> _State:
+        """The iterate after a step; rounding does not take a multiplier or slack to zero."""
+        columns = np.maximum(self.columns + step * direction.columns, _LEAST)
+        nu, multiplier = self.nu + step * direction.nu, self.multiplier + step * direction.multiplier
+        return _State(self.w + step * direction.w, nu, multiplier, columns)
+
+    def is_finite(self) -> bool:
+        """Whether no number has overflowed."""
+        return bool(np.isfinite(self.w.sum() + self.nu + self.multiplier + self.columns.sum()))
+
+    def mean_product(self) -> float:
+        """The barrier parameter μ."""
+        y, p, room, r = self.columns
+        return (float(y @ p) + float(room @ r)) / (2 * len(y))
+
+    def longest_step(self, direction: _State) -> float:
+        """The largest step up to 1 that keeps multipliers and slacks non-negative."""
+        return 1.0 / max(1.0, -float((direction.columns / self.columns).min()))
+
+
+Solve = Callable[[Floats, Floats], tuple[_State, Floats]]
+
+
+def improve_hinge_quantile(problem: Problem, incumbent: Incumbent, max_iter: int) -> None:
+    """Improve the best point and bound of a formulation with hinge and surrogate quantile until they are close."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        _InteriorPoint(problem, incumbent).run(max_iter)
+
+
+class _InteriorPoint:
+    """The problem, its constants and its linear systems."""
+
+    def __init__(self, problem: Problem, incumbent: Incumbent) -> None:
+        self.problem, self.incumbent, self.recorder = problem, incumbent, incumbent.recorder
+        threshold = problem.formulation.threshold
+        assert isinstance(threshold, SurrogateQuantile)
+        self.quantile = threshold
+        self.a, self.c = problem.positive_share, problem.threshold_share
+        self.m = len(self.a)
+        self.margin, self.level = 1 + 1 / threshold.beta, threshold.tau / threshold.beta
+        self.squared_norms = _squared_norms(problem.X)
+
+    def run(self, max_iter: int) -> None:
+        """From the best point so far; where that is too near the boundary to get away from it, from further inside."""
+        for part in _PARTS:
+            if self.incumbent.converged or self.incumbent.n_iter >= max_iter:
+                break
+            self._follow_path(part, max_iter)
+
+    def _follow_path(self, part: float, max_iter: int) -> None:
+        """Steps 1 to 4, from products that are those of a relative gap of `part`."""
+        incumbent = self.incumbent
+        state, scores = self._centred(incumbent.w, incumbent.scores, part), incumbent.scores
+        failures = 0
+        while incumbent.n_iter < max_iter and failures < _FAILURES:
+            before = incumbent.gap
+            direction, change = self._direction(state, scores)
+            step = state.longest_step(direction)
+            step *= 0.99 if step < 1 else 1.0
+            following = state.moved(step, direction)
+            if not following.is_finite():
+                break
+            state, incumbent.n_iter = following, incumbent.n_iter + 1
+            scores = scores + step * change if incumbent.n_iter % 8 else self._scores(state.w)
+            self._bounds(state, scores)
+            incumbent.record()
+            if incumbent.converged:
+                break
+            failures = failures + 1 if step < 0.1 and incumbent.gap > 0.99 * before else 0
+
+    def _scores(self, w: Floats) -> Floats:
+        self.recorder.passes += 1
+        return self.problem.scores(w)
+
+    def _combine(self, on_positives: Floats | float, on_threshold: Floats | float) -> Floats:
+        """The sum of the rows with weights of their two roles."""
+        weights = np.zeros(len(self.problem.positive))
+        weights[self.problem.positives] = on_positives
+        weights[self.problem.threshold_rows] += on_threshold
+        self.recorder.passes += 1
+        return self.problem.combine(weights)
+
+    def _arguments(self, scores: Floats, nu: float) -> Floats:
+        """z: the arguments of the positive parts, of positives and threshold rows."""
+        problem = self.problem
+        return np.concatenate([self.margin + nu - scores[problem.positives], scores[problem.threshold_rows] - nu])
+
+    def _centred(self, w: Floats, scores: Floats, gap: float) -> _State:
+        """An iterate at w whose products are those of an expected relative gap; the first steps balance its sums."""
+        problem = self.problem
+        s = scores[problem.threshold_rows]
+        nu = self.quantile.solve(s, self.c) - 1 / self.quantile.beta
+        objective = self._objective(w, scores, nu)
+        mu = max(gap * objective, np.finfo(float).tiny) / (len(self.a) + len(s))
+        hinge = problem.formulation.surrogate
+        assert isinstance(hinge, PiecewiseQuadratic)
+        u, p, room, r = centre_positives(hinge, self.a, nu + 1 / self.quantile.beta - scores[problem.positives], mu)
+        multiplier = float(u.sum()) / max(float(self.c @ (s >= nu)), float(self.c.min()))
+        q, xi = split(s - nu, mu / (self.c * multiplier))
+        columns = [np.concatenate(pair) for pair in ((u, mu / q), (p, q), (room, mu / xi), (r, xi))]
+        return _State(w, nu, multiplier, np.array(columns))
+
+    def _objective(self, w: Floats, scores: Floats, nu: float) -> float:
+        z = self.margin + nu - scores[self.problem.positives]
+        return 0.5 * self.problem.alpha * float(w @ w) + float(self.a @ np.maximum(z, 0.0))
+
+    def _bounds(self, state: _State, scores: Floats) -> None:
+        """Step 4: offer the iterate, made feasible, to the incumbent."""
+        problem, beta = self.problem, self.quantile.beta
+        t = self.quantile.solve(scores[problem.threshold_rows], self.c, state.nu + 1 / beta)
+        self.incumbent.offer(self._objective(state.w, scores, t - 1 / beta), state.w, scores)
+        u, b = state.columns[0, : self.m], state.columns[0, self.m :]
+        p = b / b.sum()
+        conjugate = self.quantile.conjugate(p, self.c)
+        v = self._combine(u, -u.sum() * p)
+        surrogate = problem.formulation.surrogate
+        dual, _ = dual_value(surrogate, self.a, u, float(v @ v), problem.alpha, conjugate)
+        self.incumbent.raise_bound(dual, DualPoint(u.copy(), p, conjugate))
+
+    def _direction(self, state: _State, scores: Floats) -> tuple[_State, Floats]:
+        """Steps 1 to 3; returns the direction and its scores."""
+        y, p, room, r = state.columns
+        solve = self._factorised(state, scores)
+        affine, _ = solve(-y * p, -room * r)
+        mu = state.mean_product()
+        reached = state.moved(state.longest_step(affine), affine).mean_product()
+        target = mu * min(1.0, (reached / mu) ** 3)
+        dy, dp, droom, dr = affine.columns
+        return solve(target - y * p - dy * dp, target - room * r - droom * dr)
+
+    def _factorised(self, state: _State, scores: Floats) -> Solve:
+        """A function of what the products have to change by, (y p, room r), that gives a direction and its scores."""
+        problem, m, c = self.problem, self.m, self.c
+        y, p, room, r = state.columns
+        D = 1.0 / (p / y + r / room)
+        total, of_threshold = float(D.sum()), D[m:]
+        h = c * r[m:] / room[m:]
+        hd = of_threshold * h
+        centre = self._combine(D[:m], of_threshold) / total
+        column = self._combine(0.0, hd) - hd.sum() * centre
+        inverse = self._system(D, centre)
+        solved = inverse(column)
+        pivot = -float(h @ (c * of_threshold * p[m:] / y[m:])) - float(hd.sum()) ** 2 / total - float(column @ solved)
+        row_residual = self._arguments(scores, state.nu) - r + p
+        w_residual = problem.alpha * state.w - self._combine(y[:m], -y[m:])
+        nu_residual = float(y[:m].sum() - y[m:].sum())
+        level_residual = float(c @ r[m:]) - self.level
+        room_residual = -room.copy()
+        room_residual[:m] += self.a - y[:m]
+        room_residual[m:] += c * state.multiplier - y[m:]
+
+        def solve(on_lower: Floats, on_upper: Floats) -> tuple[_State, Floats]:
+            bound = on_upper - r * room_residual
+            e = row_residual + on_lower / y - bound / room
+            signed = D * e
+            signed[m:] *= -1.0
+            excess = nu_residual + float(signed.sum())
+            right = self._combine(signed[:m], signed[m:]) - w_residual - excess * centre
+            z = inverse(right)
+            wanted = -level_residual - float(c @ (bound[m:] / room[m:])) - float(hd @ e[m:])
+            wanted -= float(hd.sum()) * excess / total
+            d_multiplier = (wanted - float(column @ z)) / pivot
+            dw = z - solved * d_multiplier
+            d_nu = float(centre @ dw) + (float(hd.sum()) * d_multiplier - excess) / total
+            change = self._scores(dw)
+            dz = np.concatenate([d_nu - change[problem.positives], change[problem.threshold_rows] - d_nu])
+            dz[m:] += h * d_multiplier
+            dy = D * (dz + e)
+            d_room = room_residual - dy
+            d_room[m:] += c * d_multiplier
+            columns = np.array([dy, (on_lower - p * dy) / y, d_room, (on_upper - r * d_room) / room])
+            return _State(dw, d_nu, d_multiplier, columns), change
+
+        return solve
+
+    def _system(self, D: Floats, centre: Floats) -> Callable[[Floats], Floats]:
+        """The system in w, without rows of negligible weight."""
+        problem = self.problem
+        weights = np.zeros(len(problem.positive))
+        weights[problem.positives] = D[: self.m]
+        weights[problem.threshold_rows] += D[self.m :]
+        sizes = self.squared_norms + float(centre @ centre)
+        weights[weights * sizes < _NEGLIGIBLE * problem.alpha / len(weights)] = 0.0
+        ridge = np.full(problem.X.shape[1], problem.alpha)
+        return newton_system(problem.X, weights, centre, ridge, self.recorder)
+
+
+def _squared_norms(X: Any) -> Floats:
+    if issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))

@@ -1,0 +1,89 @@
+r"""Systems :math:`(\text{diag}(\text{ridge}) + \sum_r h_r (x_r - c)(x_r - c)^\top)\, d = g`: those of Newton's method.
+
+Solved where they are smallest: by Cholesky in feature space or in the space of the rows of positive weight h, or by
+preconditioned conjugate gradients when both are large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.sparse.linalg import LinearOperator, cg
+
+from toprank.solvers.matrix import Cholesky, sandwich
+from toprank.solvers.problem import Recorder
+
+Floats = NDArray[np.float64]
+Solve = Callable[[Floats], Floats]
+
+# Largest order of a system that is formed and factorised.
+EXPLICIT = 2000
+
+
+def newton_system(
+    X: Any, weights: Floats, centre: Floats, ridge: Floats, recorder: Recorder, cg_tolerance: float = 1e-4
+) -> Solve:
+    """A function that solves the system; `recorder` counts the rows that are read, as parts of a pass."""
+    active = np.flatnonzero(weights)
+    n_features = X.shape[1]
+    recorder.passes += len(active) / len(weights)
+    if len(active) == 0 or n_features == 0:
+        return lambda right: right / ridge
+    if n_features <= min(EXPLICIT, 4 * len(active)):
+        H = sandwich(X, weights, centre)
+        H[np.diag_indices(n_features)] += ridge
+        return Cholesky(H).solve
+    if len(active) <= EXPLICIT:
+        return _in_row_space(X[active], weights[active], centre, ridge)
+    return _by_cg(X[active], weights[active], centre, ridge, recorder, len(active) / len(weights), cg_tolerance)
+
+
+def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve:
+    """Woodbury's identity for columns divided by √ridge: (I + ZᵀZ)⁻¹ = I − Zᵀ(I + ZZᵀ)⁻¹Z.
+
+    Z are the centred rows times the roots of their weights.
+    """
+    root, scale = np.sqrt(weights), 1 / np.sqrt(ridge)
+    if issparse(rows):
+        rows, c = rows.astype(np.float64).multiply(scale).tocsr(), c * scale
+        mean = np.asarray(rows @ c)
+        gram = (rows @ rows.T).toarray() - mean[:, None] - mean[None, :] + c @ c
+    else:
+        rows = rows.astype(np.float64) - c
+        rows *= scale
+        gram, c = rows @ rows.T, np.zeros_like(c)
+    system = root[:, None] * gram * root
+    system[np.diag_indices(len(root))] += 1.0
+    factor = Cholesky(system)
+
+    def solve(right: Floats) -> Floats:
+        scaled = scale * right
+        u = root * factor.solve(root * (rows @ scaled - c @ scaled))
+        return np.asarray(scale * (scaled - (rows.T @ u - u.sum() * c)))
+
+    return solve
+
+
+def _by_cg(rows: Any, h: Floats, c: Floats, ridge: Floats, recorder: Recorder, part: float, tolerance: float) -> Solve:
+    """Conjugate gradients with the diagonal of the matrix as preconditioner."""
+    squares = rows.multiply(rows) if issparse(rows) else np.square(rows)
+    diagonal = np.asarray(squares.T @ h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
+    diagonal = ridge + np.maximum(diagonal, 0.0)
+
+    def product(v: Floats) -> Floats:
+        recorder.passes += 2 * part
+        u = h * (rows @ v - c @ v)
+        return np.asarray(ridge * v + rows.T @ u - u.sum() * c)
+
+    shape = (len(c), len(c))
+    operator = LinearOperator(shape, matvec=product)
+    preconditioner = LinearOperator(shape, matvec=lambda v: v / diagonal)
+
+    def solve(right: Floats) -> Floats:
+        return np.asarray(cg(operator, right, rtol=tolerance, maxiter=500, M=preconditioner)[0])
+
+    return solve
