@@ -89,7 +89,7 @@ def _exists(target: str, option: str, path: str) -> bool:
 
 def sum_of(path: str) -> str | None:
     """The SHA-256 sum of a file; None of a pipe, which cannot be read again."""
-    from toprank.streams.content import is_pipe
+    from toprank.text_files import is_pipe
 
     if is_pipe(path):
         return None

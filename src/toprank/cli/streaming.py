@@ -49,11 +49,11 @@ def opened(
     model: Any,
 ) -> Any:
     """The rows of a file or a pipe; of svmlight with as many features as a checkpoint or an earlier model has."""
-    from toprank.streams.content import is_pipe
     from toprank.streams.learner import Learner
     from toprank.streams.open import open_source
     from toprank.tables import open_table
     from toprank.tables.numpy_file import NumpyTable
+    from toprank.text_files import is_pipe
 
     if not is_pipe(data):
         table = open_table(data, format=format, delimiter=delimiter, zero_based=reading["zero_based"])

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from toprank.text_files import content_size, open_raw, unpacking_told
+from toprank.text_files import STANDARD_INPUT, content_size, is_pipe, open_raw, unpacking_told
 
-STANDARD_INPUT = "-"
 SAMPLE = 1 << 16
 _SKIPPED_AT_ONCE = 1 << 20
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", *(b"BZh%d1AY&SY" % level for level in range(1, 10)))
-
-
-def is_pipe(path: str) -> bool:
-    """Whether a path is standard input, a named pipe, or anything else that can be read once only."""
-    return path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
 class Passage(NamedTuple):

@@ -11,11 +11,10 @@ import numpy as np
 
 from toprank.checks import require_count
 from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
-from toprank.streams.content import is_pipe
 from toprank.streams.parquet import ParquetFile
 from toprank.streams.rows import Source
 from toprank.streams.text import CSVFile, SvmlightFile
-from toprank.text_files import ending_of, require_uncompressed
+from toprank.text_files import ending_of, is_pipe, require_uncompressed
 
 _ENDINGS = {
     **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
