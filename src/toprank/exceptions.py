@@ -2,7 +2,7 @@
 
 
 class DegenerateSolutionWarning(UserWarning):
-    """The zero vector is optimal: the model exists but ranks nothing; the message names the remedies."""
+    """The zero vector is optimal, or no better one was found: the model ranks nothing; the message names remedies."""
 
 
 class CacheWarning(UserWarning):

@@ -156,6 +156,35 @@ def test_collapse_is_announced_with_its_remedy():
     assert TauFPL(tau=0.5).fit(X, y).coef_.any()
 
 
+@pytest.mark.parametrize("surrogate", ["quadratic", "huber", "logistic", "exponential"])
+@pytest.mark.parametrize("model", [TopPush(), TopPushK(k=2), TauFPL(tau=0.05)], ids=repr)
+def test_a_collapse_is_not_hidden_by_rounding(model, surrogate):
+    """Random labels: w of the size of one rounding error must not beat w = 0."""
+    for seed in (34, 35, 47, 48, 282, 294, 312):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(30, 100))
+        X, y = rng.standard_normal((n, 7)), rng.random(n) < 0.35
+        for tol in (1e-4, 1e-8):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fitted = clone(model).set_params(alpha=1.0, tol=tol, surrogate=surrogate).fit(X, y)
+            assert fitted.coef_.any() == (np.abs(fitted.coef_).max() > 1e-12)
+            assert fitted.coef_.any() == (fitted.objective_ < 1 - 1e-14)
+            assert [warning.category for warning in caught] == [DegenerateSolutionWarning] * (not fitted.coef_.any())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [TopPush(max_iter=1), PatMat(tau=0.1, alpha=1e12, solver="sgd", max_iter=1, random_state=0)],
+    ids=["can collapse, not proved", "cannot collapse"],
+)
+def test_zero_is_never_silent(model):
+    X, y = make_outlier(200, random_state=0)
+    with pytest.warns(DegenerateSolutionWarning, match="better than w = 0 was found.* of the optimum.* lower tol"):
+        model.fit(X, y)
+    assert not model.coef_.any()
+
+
 @pytest.mark.parametrize("solver", ["apg", "sgd", "newton"])
 def test_solvers_by_name(solver, rng):
     X, y, _ = make_imbalanced(400, 4, positive_share=0.3, separation=3.0, random_state=1)

@@ -54,7 +54,7 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
 
     remedies: ClassVar[str] = ""
-    """What helps when w = 0 is optimal; empty for formulations that cannot collapse."""
+    """What helps when w = 0 is optimal; empty for formulations of which it never is, though it may be within tol."""
 
     saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, "coef_": Array("f", (1, "n_features_in_"))})
 
@@ -252,7 +252,7 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
 
     def _warn(self) -> None:
         solution = self._solution
-        if not solution.coef.any() and self.remedies:
+        if not solution.coef.any():
             warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
             reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
@@ -264,15 +264,17 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             )
 
     def _collapse_message(self, solution: Solution) -> str:
-        if solution.gap > 1e-6:
+        if self.remedies and solution.gap <= 1e-6:
             return (
-                f"w = 0 is within {solution.gap:.0e} of the optimum, and nothing better was found; the model ranks "
-                f"nothing: lower tol or alpha, scale the features, or {self.remedies}"
+                "w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
+                f"direction. One outlier or mislabelled row can cause this. The model ranks nothing: {self.remedies}. "
+                "(Features much smaller than 1 look the same to the penalty; scale those first.)"
             )
+        known = f" It is within {solution.gap:.0e} of the optimum, tol={self.tol:g}." if solution.dual > -np.inf else ""
+        others = f", or {self.remedies}" if self.remedies else ""
         return (
-            "w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
-            f"direction. One outlier or mislabelled row can cause this. The model ranks nothing: {self.remedies}. "
-            "(Features much smaller than 1 look the same to the penalty; scale those first.)"
+            f"Nothing better than w = 0 was found.{known} The model ranks nothing: lower tol or alpha, or scale the "
+            f"features{others}"
         )
 
     def __sklearn_tags__(self) -> Any:

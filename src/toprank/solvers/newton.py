@@ -34,6 +34,8 @@ _SMALL_PART = 1500
 _ALL_ROWS = 4000
 # Relative gap at which w = 0 is taken for the optimum.
 _COLLAPSE = 1e-9
+# Relative difference of objectives next to w = 0 that may be rounding alone.
+_ROUNDING = 16 * float(np.finfo(float).eps)
 # So many working sets in a row that could not be solved, or that brought no progress, end the run.
 _FAILURES = 12
 # Steps of the interior-point method on one working set.
@@ -147,13 +149,13 @@ class _WorkingSetSolver:
         return float(np.clip(1 - part.dual / max(self.primal, 1e-300), 0.05, 1.0))
 
     def _advance(self, w: Floats) -> None:
-        """Score all rows at w and move the best point along the segment to it."""
+        """Score all rows at w and move the best point along the segment to it; rounding alone does not leave w = 0."""
         scores = self.problem.scores(w)
         self.recorder.passes += 1
         squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
         share, value = best_on_segment(self._objective, squares, self.scores, scores)
         self.newest_scores, self.share_of_newest = scores, share
-        if value < self.primal:
+        if value < (self.primal if self.w.any() else (1 - _ROUNDING) * self.at_zero):
             self.w = (1 - share) * self.w + share * w
             self.scores = (1 - share) * self.scores + share * scores
             self.primal = value
