@@ -199,3 +199,15 @@ def test_limit_of_iterations(rng):
     solution = solve_newton(make_problem(rng), tol=1e-12, max_iter=2)
     assert not solution.converged
     assert solution.n_iter <= 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("threshold", ["k=3", "15 %", "60 % of all"])
+def test_wide_rows_of_many_scales_with_a_small_penalty(threshold, seed):
+    rng = np.random.default_rng(seed)
+    X, positive = rng.standard_normal((40, 200)) * np.logspace(-4, 4, 200), rng.random(40) < 0.5
+    parameters, over = THRESHOLDS[threshold]
+    formulation = Formulation(SURROGATES["quadratic"], TopMean(**parameters), over)
+    solution = solve_newton(Problem(X, positive, np.ones(40), formulation, 1e-4))
+    assert solution.gap <= 1e-4
+    assert solution.n_iter <= 40

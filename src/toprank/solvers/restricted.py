@@ -37,6 +37,8 @@ _TINY = 1e-300
 _LEAST = 1e-100
 # Part of the distance to the end of its domain that a Newton step may leave of a multiplier that is its own barrier.
 _LEFT = 0.01
+# Rounds of scaling; each halves the logarithm of what is left.
+_EQUILIBRATIONS = 5
 
 
 @dataclass
@@ -270,16 +272,31 @@ class Restricted:
         Q[2, 2] -= float(self.per_S @ h) + float(g @ g) / alpha
         Q[2, :2] += self.g_extended[-2:]
         Q[:2, 2] += self.g_extended[-2:]
+        scale = _equilibration(Q)
+        Q *= scale * scale[:, None]
 
         def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
             z = inverse((primal + rows.products(dual[:-2]) / alpha)[:, None])[:, 0]
             right = borders.T @ z
             right[:2] -= dual[-2:]
             right[2] += threshold + float(g @ dual[:-2]) / alpha
-            q = np.linalg.lstsq(Q, right, rcond=None)[0]
+            q = scale * np.linalg.lstsq(Q, scale * right, rcond=None)[0]
             dy, dS = z - solved @ q, float(q[2])
             dw = (rows.combine(dy) - g * dS - dual[:-2]) / alpha
             step = np.concatenate([dw, q[:2]])
             return step, dS, dy, rows.apply(step)
 
         return solve
+
+
+def _equilibration(Q: Floats) -> Floats:
+    """Scales of rows and columns of a symmetric matrix that bring the largest entry of each to about one (Ruiz).
+
+    The entries of t, ν and S differ by as many powers of ten as the penalty and the features do; without a common scale
+    the least-squares solution would take the small ones for zero.
+    """
+    scale = np.ones(len(Q))
+    for _ in range(_EQUILIBRATIONS):
+        largest = np.abs(Q * scale * scale[:, None]).max(axis=1)
+        scale /= np.sqrt(np.where(largest > 0, largest, 1.0))
+    return scale
