@@ -9,10 +9,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help demo test test-slow hunt lint bench docs clean
+LOOPS := tests/pairwise tests/online tests/kernels tests/solvers tests/streams
+
+.PHONY: help demo test test-slow test-bounds test-oldest test-newest hunt lint bench docs clean
 help:
 	@sed -n '2,4p' Makefile | cut -c3-
-	@echo "  make test-slow, make hunt, make lint, make bench, make docs, make clean"
+	@echo "  make test-slow, make test-bounds, make test-oldest, make test-newest"
+	@echo "  make hunt, make lint, make bench, make docs, make clean"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,6 +42,26 @@ test-slow: $(VENV)/.installed-test
 hunt: $(VENV)/.installed-test
 	cd tests && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m hunt $(HUNT)
 
+# compiled with checks of all indices, in a cache of its own: numba does not notice that they are wanted
+test-bounds: $(VENV)/.installed-test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-bounds OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
+	  $(PYTEST) -n auto $(LOOPS)
+
+# the lowest versions that pyproject.toml allows, and the newest that there are; each has an environment of its own.
+# Old packages beside new ones may warn of their own age.
+test-oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --upgrade \
+	  --resolution lowest-direct --editable ".[test]"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto -W ignore::DeprecationWarning
+
+test-newest:
+	$(PYTHON) -m venv $(VENV)-newest
+	$(VENV)-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+	  --upgrade-strategy eager --editable ".[test]"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-newest/bin/python -m pytest -n auto
+
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -51,4 +74,4 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .numba-bounds build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

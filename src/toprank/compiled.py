@@ -89,7 +89,7 @@ def _warn_once(error: Exception) -> None:
         _warned = True
         warnings.warn(
             f"compiled loops are not kept on disk, so that every process compiles them again ({error}); set the "
-            "environment variable NUMBA_CACHE_DIR to a folder that can be written to",
+            "environment variable NUMBA_CACHE_DIR to a folder that has room and can be written to",
             CacheWarning,
             stacklevel=3,
         )

@@ -174,10 +174,9 @@ def _without_threshold(graph: _Graph, model: Any, rows: str) -> str:
     if hasattr(features, "normalisation"):
         coefficients = features.normalisation @ model.coef_[0].astype(np.float64)
         return _expansion(graph, features.kernel, features.components, coefficients, rows)
-    angles = graph.add(
-        "Add", graph.add("MatMul", rows, features.sampler.random_weights_), features.sampler.random_offset_
-    )
-    waves = graph.add("Cos", angles)
+    # cos x = sin(x + π/2): many runtimes have no cosine in double precision
+    offsets = features.sampler.random_offset_ + np.pi / 2
+    waves = graph.add("Sin", graph.add("Add", graph.add("MatMul", rows, features.sampler.random_weights_), offsets))
     return graph.add("MatMul", waves, np.sqrt(2 / model.coef_.shape[1]) * model.coef_[0].astype(np.float64))
 
 
