@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="named pipes of Unix")
 @pytest.fixture
 def piped(tmp_path):
     """A function that sends content to a named pipe and runs a command, in whose arguments PIPE is that."""
-    threads = []
+    threads = {}
 
     def command(content, *arguments):
         path = tmp_path / f"pipe{len(threads)}"
@@ -32,13 +32,14 @@ def piped(tmp_path):
                 except BrokenPipeError:
                     stream.raw.close()  # the command wants no more
 
-        threads.append(threading.Thread(target=send))
-        threads[-1].start()
+        threads[path] = threading.Thread(target=send, daemon=True)
+        threads[path].start()
         return run(*(path if argument == "PIPE" else argument for argument in arguments))
 
     yield command
-    for thread in threads:
-        thread.join()
+    for path, thread in threads.items():
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # a sender whose pipe was never opened waits for it
+        thread.join(10)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["", "gz", "bz2", "xz"])

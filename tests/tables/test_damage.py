@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from cli.support import transactions
-from toprank.tables import TableError
+from toprank.tables import TableError, open_table
 from toprank.tables.csv_file import CSVTable
 from toprank.tables.parquet_file import ParquetTable
 from toprank.tables.source import NUMBER, TEXT, VERBATIM
@@ -71,6 +71,24 @@ def test_columns_of_any_type_are_read_or_refused(tmp_path, values, kind):
     except TableError:
         return
     assert len(batch.frame) == 3
+
+
+def test_an_archive_with_places_outside_of_it(tmp_path):
+    """The archive asks for a place before the file, which is an error of the operating system."""
+    stream = io.BytesIO()
+    np.savez(stream, X=np.ones((5, 2)), y=np.ones(5))
+    content = bytearray(stream.getvalue())
+    directory = content.index(b"PK\x05\x06") + 16
+    content[directory : directory + 4] = b"\xff\xff\xff\x7f"
+    (tmp_path / "d.npz").write_bytes(content)
+    with pytest.raises(TableError, match=r"write it again by numpy\.save"):
+        open_table(str(tmp_path / "d.npz"))
+
+
+def test_a_bad_line_of_svmlight_has_a_remedy(tmp_path):
+    (tmp_path / "d.svm").write_text("1 1:2\n0 x\n")
+    with pytest.raises(TableError, match=r"line 2 of .* is bad: .*; correct the line"):
+        list(open_table(str(tmp_path / "d.svm")).batches(1))
 
 
 def test_fields_of_any_length(tmp_path):

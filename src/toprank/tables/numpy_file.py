@@ -100,8 +100,9 @@ class _Readable:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        # the parsers of headers and archives raise many kinds of errors
-        if isinstance(error, Exception) and not isinstance(error, TableError | OSError):
+        # the parsers of headers and archives raise many kinds of errors; those of the system name the file
+        of_system = isinstance(error, OSError) and error.filename is not None
+        if isinstance(error, Exception) and not (isinstance(error, TableError) or of_system):
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise TableError(
                 f"{self.path!r} cannot be read as a NumPy file ({reason[:120]}); write it again by numpy.save or "

@@ -58,7 +58,8 @@ class SvmlightTable:
         for block in source.blocks(source.start()):
             if block.bad:
                 line, reason = block.bad[0]
-                raise TableError(f"line {line} of {self.path!r} is bad: {reason}")
+                remedy = "" if ";" in reason else "; correct the line"
+                raise TableError(f"line {line} of {self.path!r} is bad: {reason}{remedy}")
             if len(block.rows):
                 yield SparseBatch(block.rows.X, block.rows.y, row, block.end.position)
             row += len(block.rows)
