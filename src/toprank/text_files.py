@@ -63,23 +63,21 @@ def open_content(path: str) -> Iterator[IO[bytes]]:
     ...         stream.read()
     b'x,y'
     """
-    with unpacking_told(path), open_raw(path) as stream:
+    if not is_compressed(path):
+        with open(path, "rb") as stream:
+            yield stream
+        return
+    with _told(path), _OPENERS[os.path.splitext(path)[1].lower()](path, "rb") as stream:
         yield stream
 
 
-def open_raw(path: str) -> Any:
-    """The content of a file, whose errors are still to be told by `unpacking_told`."""
-    return _OPENERS.get(os.path.splitext(path)[1].lower(), open)(path, "rb")
-
-
 @contextmanager
-def unpacking_told(path: str) -> Iterator[None]:
+def _told(path: str) -> Iterator[None]:
     """Errors of unpacking, in words."""
     try:
         yield
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        # those of the operating system stay what they are
-        if not is_compressed(path) or getattr(error, "errno", None) is not None:
+        if getattr(error, "errno", None) is not None:  # of the operating system
             raise
         raise ValueError(
             f"{path!r} cannot be unpacked ({error}): it is cut off, damaged, or not compressed as its name says; get "
@@ -106,7 +104,7 @@ def open_pipe(path: str) -> Iterator[IO[bytes]]:
     try:
         first = stream.peek(6)
         ending = next((ending for start, ending in _FIRST_BYTES.items() if first.startswith(start)), "")
-        with unpacking_told(path), _OPENERS[ending](stream, "rb") if ending else nullcontext(stream) as content:
+        with _told(path), _OPENERS[ending](stream, "rb") if ending else nullcontext(stream) as content:
             yield content
     finally:
         if path != STANDARD_INPUT:

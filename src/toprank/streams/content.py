@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from toprank.text_files import STANDARD_INPUT, content_size, is_pipe, open_raw, unpacking_told
+from toprank.text_files import content_size, is_pipe, open_content, open_pipe
 
 SAMPLE = 1 << 16
 _SKIPPED_AT_ONCE = 1 << 20
-_PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", *(b"BZh%d1AY&SY" % level for level in range(1, 10)))
 
 
 class Passage(NamedTuple):
@@ -43,19 +42,22 @@ class Content:
     def __init__(self, path: str) -> None:
         self.path = path
         self.is_pipe = is_pipe(path)
-        self.size = None if self.is_pipe else content_size(path)
+        self.size = content_size(path)
         self._pipe = _Pipe(path) if self.is_pipe else None
 
     @contextmanager
     def opened(self, position: int = 0) -> Iterator[tuple[Any, bytes]]:
         """A stream at a position, and the last bytes before it; too few if the content is shorter."""
-        with unpacking_told(self.path):
-            if self._pipe is not None:
-                yield self._pipe, self._pipe.skip_to(position)
-                return
-            with open_raw(self.path) as stream:
+        if self._pipe is None:
+            with open_content(self.path) as stream:
                 stream.seek(max(position - SAMPLE, 0))
                 yield stream, stream.read(min(position, SAMPLE))
+            return
+        try:
+            yield self._pipe, self._pipe.skip_to(position)
+        except BaseException:
+            if not self._pipe.close(*sys.exc_info()):
+                raise
 
     def first(self, size: int) -> bytes:
         """The first bytes, up to `SAMPLE` of them."""
@@ -67,21 +69,19 @@ class Content:
     def close(self) -> None:
         """Close a pipe that is read to its end, or as far as it will be."""
         if self._pipe is not None:
-            self._pipe.close()
+            self._pipe.close(None, None, None)
 
 
 class _Pipe:
     """What can be read once: how far it is read, its first bytes, and the last of those that were given."""
 
     def __init__(self, path: str) -> None:
-        self._stream: Any = sys.stdin.buffer if path == STANDARD_INPUT else open_raw(path)
-        self._closes = path != STANDARD_INPUT
+        self._opened = open_pipe(path)
+        self._stream: Any = self._opened.__enter__()
+        self._is_open = True
         self._ahead = b""
         self.path, self.position = path, 0
         self.first = self._last = b""
-        with unpacking_told(path):
-            if self.peek(10).startswith(_PACKED):
-                raise ValueError(f"{path!r} gives compressed bytes; unpack them on the way, as by gunzip -c")
 
     def peek(self, size: int) -> bytes:
         """The next bytes, which are given again; fewer at the end."""
@@ -117,6 +117,9 @@ class _Pipe:
         self._last = (self._last + new[-SAMPLE:])[-SAMPLE:]
         return new
 
-    def close(self) -> None:
-        if self._closes:
-            self._stream.close()
+    def close(self, *error: Any) -> bool:
+        """Close it, after an error, which is told in words, or without one; whether the error is dealt with."""
+        if not self._is_open:
+            return False
+        self._is_open = False
+        return bool(self._opened.__exit__(*error))

@@ -132,13 +132,11 @@ class TextFile:
             if line and not before.endswith(b"\n"):
                 line -= 1  # it had no end when it was read: the end that follows is not that of another line
             read = Passage(position - len(before), before)
-            try:
-                for content in self._whole_lines(stream, position):
-                    self._read = read = read.followed_by(content)
-                    yield content, Place(position, line)
-                    position, line = position + len(content), line + content.count(b"\n")
-            finally:
-                self._content.close()
+            for content in self._whole_lines(stream, position):
+                self._read = read = read.followed_by(content)
+                yield content, Place(position, line)
+                position, line = position + len(content), line + content.count(b"\n")
+        self._content.close()
 
     def _whole_lines(self, stream: Any, position: int) -> Iterator[bytes]:
         """What a stream gives, cut after ends of lines; then the last line without its end, unless the file grows."""
