@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -254,19 +254,26 @@ class Schema:
         Fields that may be there without the one of `fitted`.
     relations : dict
         Functions of all attributes that must be true, by what they say.
+    learns : bool
+        Whether learning changes the arrays in place, but for the labels: then no two attributes may refer to one array.
     """
 
     fields: Mapping[str, Rule]
     fitted: str | None = "classes_"
     before: Collection[str] = tuple(FEATURES)
     relations: Mapping[str, Callable[[Known], bool]] = field(default_factory=dict)
+    learns: bool = False
 
     def extended(
         self, fields: Mapping[str, Rule], relations: Mapping[str, Callable[[Known], bool]] | None = None
     ) -> Schema:
         """The schema of a subclass: with further fields and relations."""
         relations = {**self.relations, **(relations or {})}
-        return Schema({**self.fields, **fields}, self.fitted, self.before, relations)
+        return replace(self, fields={**self.fields, **fields}, relations=relations)
+
+    def owns(self, name: str) -> bool:
+        """Whether an attribute is an array that learning changes."""
+        return self.learns and isinstance(self.fields.get(name), Array) and name not in (*FEATURES, self.fitted)
 
     def is_fitted(self, attributes: Known) -> bool:
         """Whether an object with these attributes is fitted."""

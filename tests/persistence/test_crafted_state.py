@@ -1,5 +1,8 @@
 """Files made up to harm: indices and sizes that compiled loops would follow out of their arrays."""
 
+import hashlib
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -95,6 +98,25 @@ def test_a_damaged_model_is_not_saved(case, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_arrays_that_learning_changes_are_not_shared(tmp_path):
+    """The size of a buffer that is also the number of its rows would grow with each of them."""
+    model = online(OAM(buffer_size=4))
+    model.buffer_inserted_ = model.buffer_size_
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.buffer_inserted_ is not loaded.buffer_size_
+    content = (tmp_path / "model").read_bytes()
+    end = 20 + int.from_bytes(content[12:20], "little")
+    header = json.loads(content[20:end])
+    state = next(node["state"] for node in header["nodes"] if node["kind"] == "object")
+    state["buffer_inserted_"] = state["buffer_size_"]
+    text = json.dumps(header, separators=(",", ":")).encode().ljust(end - 20)
+    body = content[:20] + text + content[end:-32]
+    (tmp_path / "model").write_bytes(body + hashlib.sha256(body).digest())
+    with pytest.raises(ModelFileError, match="an array that learning changes, and that two attributes refer to"):
+        load(tmp_path / "model")
+
+
 def test_the_error_names_attribute_value_and_limit(save_unchecked, tmp_path):
     save_unchecked(CRAFTED["rows of the buffer far outside"](), tmp_path / "model")
     with pytest.raises(
@@ -118,11 +140,26 @@ def test_a_parameter_may_be_anything_before_a_fit(tmp_path):
         {"indptr": np.array([0, 3, 2], np.int32)},
         {"indptr": np.array([0, 1, 9], np.int32)},
         {"indptr": np.array([1, 1, 2], np.int32)},
+        {"indptr": np.array([0, 2, 0], np.int32)},
+        {"indptr": np.array([0, 2**62, -(2**62)])},
+        {"indptr": np.array([0, 2, 0], np.uint32)},
         {"indices": np.array([0.0, 1.0])},
         {"data": np.array([1.0, 2.0], object)},
         {"data": np.ones((2, 1))},
     ],
-    ids=["column", "negative", "order", "end", "start", "floats", "objects", "axes"],
+    ids=[
+        "column",
+        "negative",
+        "order",
+        "end",
+        "start",
+        "end-zero",
+        "overflow",
+        "unsigned",
+        "floats",
+        "objects",
+        "axes",
+    ],
 )
 def test_sparse_matrices_are_consistent(change, save_unchecked, tmp_path):
     model = TopPush(kernel="rbf").fit(sparse.csr_array(np.where(X > 0, X, 0)), Y)

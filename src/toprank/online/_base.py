@@ -59,6 +59,7 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
                 known[name] == value for name, value in known["started_with_"].items()
             )
         },
+        learns=True,
     )
 
     max_fpr: float | None

@@ -28,10 +28,11 @@ _DEEPEST = 200
 
 @dataclass
 class _Extent:
-    """How many values a node holds, and how deep."""
+    """How many values a node holds, how deep, and how many others refer to it."""
 
     values: int = 0
     depth: int = 0
+    references: int = 0
 
 
 class Decoder:
@@ -42,6 +43,7 @@ class Decoder:
         self._allowed = allowed
         self._made: list[Any] = []
         self._extents: list[_Extent] = []
+        self._owned: set[int] = set()
         self._open = _Extent()
 
     def make_all(self, nodes: Any) -> None:
@@ -55,6 +57,8 @@ class Decoder:
             self._made.append(make(self, node))
             self._extents.append(self._open)
         self._open = _Extent()
+        if any(self._extents[number].references > 1 for number in self._owned):
+            raise ModelFileError("it has an array that learning changes, and that two attributes refer to")
         self._container.require_end()
 
     def _count(self, values: int, depth: int = 0) -> None:
@@ -78,6 +82,7 @@ class Decoder:
         tag, content = next(iter(tagged.items()), (None, None))
         if tag == "node" and type(content) is int and 0 <= content < len(self._made):
             self._count(self._extents[content].values, self._extents[content].depth)
+            self._extents[content].references += 1
             return self._made[content]
         if tag == "float" and isinstance(content, str) and content in _FLOATS:
             return _FLOATS[content]
@@ -127,11 +132,13 @@ class Decoder:
         import scipy.sparse
 
         data, indices, indptr = (self.value(node.get(name)) for name in ("data", "indices", "indptr"))
-        for array, kinds in ((data, "biufc"), (indices, "iu"), (indptr, "iu")):
+        for array, kinds in ((data, "biufc"), (indices, "i"), (indptr, "i")):
             if type(array) is not np.ndarray or array.ndim != 1 or array.dtype.kind not in kinds:
                 raise ModelFileError("it has a sparse matrix that is not made of three arrays with one axis")
         matrix = getattr(scipy.sparse, node["kind"])((data, indices, indptr), shape=_shape(node))
         matrix.check_format(full_check=True)
+        if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # SciPy does not look where the last one is zero
+            raise ModelFileError("it has a sparse matrix whose index pointer decreases")
         return matrix
 
     def _dtype(self, name: Any) -> np.dtype[Any]:
@@ -176,6 +183,7 @@ class Decoder:
         made.__dict__.update({name: self.value(value) for name, value in state.items()})
         if schema is not None:
             check_state(made, schema, f"its {cls.__name__}")
+            self._owned |= {state[name]["node"] for name in state if schema.owns(name)}
         return made
 
     _makers = {  # noqa: RUF012

@@ -30,8 +30,11 @@ class Encoder:
         self._kept: list[Any] = []  # so that the id of a passing object is not given to another one
         self._open: set[int] = set()
 
-    def value(self, item: Any, path: str) -> Any:
-        """The JSON value that stands for an item; `path` says where the item is, for errors."""
+    def value(self, item: Any, path: str, *, owned: bool = False) -> Any:
+        """The JSON value that stands for an item; `path` says where the item is, for errors.
+
+        An item that is `owned` is not shared: it gets a node of its own.
+        """
         kind = type(item)
         if item is None or kind in (bool, int, str):
             return item
@@ -48,19 +51,21 @@ class Encoder:
         if kind is slice:
             parts = zip(("start", "stop", "step"), (item.start, item.stop, item.step), strict=True)
             return {"slice": [self.value(part, f"{path}.{name}") for name, part in parts]}
-        return {"node": self._node(item, path)}
+        return {"node": self._node(item, path, owned)}
 
-    def _node(self, item: Any, path: str) -> int:
-        if id(item) in self._number:
+    def _node(self, item: Any, path: str, owned: bool) -> int:
+        if id(item) in self._number and not owned:
             return self._number[id(item)]
         with self._opened(item, path):
             node = self._make(item, path)
-        self._number[id(item)] = len(self.nodes)
+        number = len(self.nodes)
+        if not owned:
+            self._number[id(item)] = number
         self._kept.append(item)
         self.nodes.append(node)
         if node["kind"] == "array":
             self.arrays.append(np.asarray(item))
-        return self._number[id(item)]
+        return number
 
     @contextmanager
     def _opened(self, item: Any, path: str) -> Any:
@@ -112,8 +117,11 @@ class Encoder:
         if name is None or not hasattr(item, "__dict__"):
             raise ModelFileError(_refusal(item, path))
         self.classes.add(name)
-        state = {key: self.value(value, f"{path}.{key}") for key, value in state_of(item).items()}
         schema = self._allowed.schema_of(type(item))
+        state = {
+            key: self.value(value, f"{path}.{key}", owned=schema is not None and schema.owns(key))
+            for key, value in state_of(item).items()
+        }
         if schema is not None:
             check_state(item, schema, path)
         return {"kind": "object", "class": name, "state": state}
