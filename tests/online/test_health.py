@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 
@@ -151,3 +152,24 @@ def test_extreme_weights(model, weight):
     fitted = model.fit(X, y, sample_weight=np.full(100, weight))
     assert np.isfinite(fitted.coef_).all()
     assert np.isfinite(fitted.threshold_)
+
+
+@pytest.mark.parametrize("model", [CBR(), CBR(covariance="diag"), OAM(), OPAUC(), AdaOAM(), UniExp()], ids=repr)
+@pytest.mark.parametrize("damage", ["column", "negative column", "start", "order"])
+def test_sparse_rows_whose_indices_lead_out_of_them_are_refused(model, damage):
+    good = csr_array(np.eye(6)[:, :3] + 1.0)
+    labels = [1, 0, 1, 0, 1, 0]
+    bad = good.copy()
+    if damage == "start":
+        bad.indptr[0] = 1
+    elif damage == "order":
+        bad.indptr[3] = 10_000_000
+    else:
+        bad.indices[4] = 10_000_000 if damage == "column" else -1
+    model = clone(model)
+    with pytest.raises(ValueError, match="no valid sparse matrix"):
+        model.fit(bad, labels)
+    model.fit(good, labels)
+    for call in (model.decision_function, lambda X: model.partial_fit(X, labels)):
+        with pytest.raises(ValueError, match="no valid sparse matrix"):
+            call(bad)

@@ -236,6 +236,7 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        check_indices(X)
         return np.asarray(self._scores(X) - self.threshold_, dtype=np.float64)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
