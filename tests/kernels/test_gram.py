@@ -45,6 +45,7 @@ def test_everything_agrees_with_the_dense_matrix(size, kernel, rng, monkeypatch)
         c = rng.standard_normal(N) * (rng.random(N) < share)
         np.testing.assert_allclose(gram.product(c), K @ c, atol=1e-9)
         np.testing.assert_allclose(gram.quadratic(c), c @ K @ c, atol=1e-9)
+    np.testing.assert_allclose(gram.products(c, c[::-1]), [K @ c, K @ c[::-1]], atol=1e-9)
     full = gram.full
     if size == "all":
         np.testing.assert_allclose(full, K, atol=1e-11)

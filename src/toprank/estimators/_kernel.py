@@ -206,14 +206,15 @@ class KernelClassifier(TopClassifier):
         self._set_attributes(problem, solution, scores, margin)
 
     def _gram(self, kernel: Kernel, X: Any) -> Gram:
-        """The kernel matrix, in double precision if single precision would leave no digit of the dual."""
+        """The kernel matrix; in double precision if that fits, or if single precision leaves no digit of the dual."""
+        n, room = X.shape[0], self.cache_size * 2**20
+        if X.dtype == np.float32:
+            rounding = float(np.finfo(np.float32).eps) * float(np.abs(kernel.diagonal(X)).max())
+            if 8 * n * (n + X.shape[1]) <= room or rounding > _MOST_ROUNDING * self.alpha:
+                X = X.astype(np.float64)
         # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
-        fits = X.shape[0] ** 2 * X.dtype.itemsize <= self.cache_size * 2**20
-        gram = Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
-        rounding = float(np.finfo(np.float32).eps) * float(np.abs(gram.diagonal).max())
-        if gram.dtype == np.float32 and rounding > _MOST_ROUNDING * self.alpha:
-            return self._gram(kernel, X.astype(np.float64))
-        return gram
+        fits = n**2 * X.dtype.itemsize <= room
+        return Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
 
     def _kernel_solver_for(self, formulation: Formulation, kernel: Kernel, X: Any) -> str:
         """The solver that "auto" stands for; pairs are slow where the kernel matrix has a low rank."""
@@ -257,7 +258,8 @@ class KernelClassifier(TopClassifier):
             stored = problem.certified(solution, dtype, self.tol)
             if stored.converged or solution.n_iter >= (self.max_iter or np.inf):
                 return stored
-            solution = self._solve_expansion(problem, solution)
+            further = self._solve_expansion(problem, solution)
+            solution = replace(further, n_iter=solution.n_iter + further.n_iter)
         return problem.certified(solution, dtype, self.tol)
 
     def _set_expansion(self, kernel: Kernel, X: Any, c: NDArray[Any], rows: NDArray[np.intp]) -> None:

@@ -164,6 +164,14 @@ class Gram:
                 return matvec(self._cache, c)
         return self._combination(active, np.asarray(c, dtype=np.float64)[active], None)
 
+    def products(self, c: Floats, r: Floats) -> tuple[Floats, Floats]:
+        """K c and K r; kernel values that are not in the cache are computed once for both."""
+        if self.full is not None:
+            return self.product(c), self.product(r)
+        active = np.flatnonzero((c != 0) | (r != 0))
+        of_c, of_r = self._combination(active, np.stack([c[active], r[active]]), None)
+        return of_c, of_r
+
     def quadratic(self, c: Floats) -> float:
         """The square c·K c, from the entries where c is not zero."""
         active = np.flatnonzero(c)
@@ -171,9 +179,12 @@ class Gram:
         return float(narrow @ self._combination(active, narrow, active))
 
     def _combination(self, rows: Rows, weights: Floats, columns: Rows | None) -> Floats:
-        """The sum of some rows of K with weights, at some columns or at all; rows in the cache are used."""
+        """The sum of some rows of K with weights, at some columns or at all; rows in the cache are used.
+
+        Weights may have several rows, one for each sum.
+        """
         n_columns = self.n if columns is None else len(columns)
-        total = np.zeros(n_columns)
+        total = np.zeros((*weights.shape[:-1], n_columns))
         cached = self._slot_of[rows] >= 0
         if not self._whole and not self._is_callable and columns is None:
             missing = rows[~cached]
@@ -181,9 +192,9 @@ class Gram:
                 self._load(missing, keep=rows)
                 cached[:] = True
         for known in (True, False):
-            chosen, factors = rows[cached == known], weights[cached == known].astype(self.dtype)
+            chosen, factors = rows[cached == known], weights[..., cached == known].astype(self.dtype)
             for start in range(0, len(chosen), _BLOCK_ROWS):
-                block, factor = chosen[start : start + _BLOCK_ROWS], factors[start : start + _BLOCK_ROWS]
+                block, factor = chosen[start : start + _BLOCK_ROWS], factors[..., start : start + _BLOCK_ROWS]
                 total += self._block_combination(block, factor, columns, known)
         return total
 
@@ -203,7 +214,8 @@ class Gram:
             return np.asarray(factor @ values, dtype=np.float64)
 
         width = n_columns if self._is_callable else _TILE_COLUMNS
-        return np.concatenate(on_all_cores(part, [slice(i, i + width) for i in range(0, n_columns, max(width, 1))]))
+        tiles = [slice(i, i + width) for i in range(0, n_columns, max(width, 1))]
+        return np.concatenate(on_all_cores(part, tiles), axis=-1)
 
     @property
     def _is_callable(self) -> bool:

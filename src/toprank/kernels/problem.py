@@ -49,17 +49,20 @@ class KernelProblem(WeightedRows):
         square = self.gram.quadratic(r) if products is None else float(r @ products)
         return max(square, 0.0) + rounding_of_square(self.gram.diagonal, r)
 
-    def lower_bound(self, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:
+    def lower_bound(
+        self, y: Floats, p: Floats, threshold_conjugate: float = 0.0, products: Floats | None = None
+    ) -> float:
         """The dual objective at the best multiple of y; `toprank.formulations.certificates` has the formula."""
-        squared_norm, surrogate = self.squared_norm(self.signed(y, p)), self.formulation.surrogate
+        squared_norm, surrogate = self.squared_norm(self.signed(y, p), products), self.formulation.surrogate
         return dual_value(surrogate, self.positive_share, y, squared_norm, self.alpha, threshold_conjugate)[0]
 
     def certified(self, solution: Solution, dtype: Any, tol: float) -> Solution:
         """A solution rounded to a type, with its objective and bound computed again by these kernel values."""
         c, point = solution.coef.astype(dtype).astype(np.float64), solution.dual_point
-        scores = self.scores(c)
+        r = np.zeros(len(c)) if point is None else self.signed(point.y, point.p)
+        scores, products = self.gram.products(c, r)
         primal = self.primal(c, scores)
-        dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate)
+        dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate, products)
         history = {name: list(values) for name, values in solution.history.items()}
         history["primal"][-1], history["dual"][-1] = primal, dual
         history["gap"][-1] = gap = relative_gap(primal, dual)
