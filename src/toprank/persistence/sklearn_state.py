@@ -228,6 +228,9 @@ SKLEARN_STATES: dict[str, Schema] = {
         },
         **_CATEGORIES,
         target_type_=WORD,
+        target_mean_=Chosen(
+            lambda known, value: Array("f", (None,)) if known["target_type_"] == "multiclass" else Number()
+        ),
         encodings_=Items(Array("f", (None,))),
     ),
     "MissingIndicator": _fitted(
