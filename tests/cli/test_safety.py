@@ -230,7 +230,7 @@ def test_remedies_of_the_library_that_are_no_options():
     X = random.normal(size=(300, 5))
     with pytest.warns(ConvergenceWarning) as caught:
         PatMatNP(tau=0.1, max_iter=1).fit(X, X[:, 0] + random.normal(size=300) > 1)
-    collapsed = TauFPL()._collapse_message(SimpleNamespace(gap=1e-3))
+    collapsed = TauFPL()._collapse_message(SimpleNamespace(gap=1e-3, dual=0.5))
     for message, remedy in (
         (str(caught[0].message), "; a larger --alpha is easier to fit"),
         (collapsed, "lower --alpha, or "),

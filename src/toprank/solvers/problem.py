@@ -173,6 +173,7 @@ class Solution:
             ),
             "scores": Array("f", (None,), none=True),
             "dual_point": Kind((DualPoint,), none=True),
+            "excess": Number(0.0, optional=True),
         },
         fitted=None,
     )
