@@ -38,7 +38,7 @@ _PHRASES = {
     r"cv=\S+ leaves only one class": "setting negatives aside for --max-fpr leaves only one class",
     r"hold out fewer, for instance by cv=\S+, or give more rows": "give more rows",
     r"increase max_iter or tol, or standardise the features": "a larger --alpha is easier to fit",
-    r"lower tol or alpha, scale the features, or": "lower --alpha, or",
+    r"lower tol or alpha, or scale the features": "lower --alpha",
     r"use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part": (
         "use --kernel rbf or --kernel linear"
     ),
