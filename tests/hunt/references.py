@@ -111,11 +111,13 @@ def _top_minimum(case: Case, features: np.ndarray) -> np.ndarray | None:
     rows, positive = features[kept] - features[kept].mean(axis=0), case.y[kept]
     if positive.all() or not positive.any():
         return None
+    if not rows.any():  # cvxpy fails on a product with zeros only
+        return np.zeros(rows.shape[1])
     try:
         return exact.minimum(
             rows, positive, weights[kept], case.estimator.alpha, case.estimator.surrogate, **_threshold(case)
         )[1]
-    except (exact.cp.SolverError, ValueError, ArithmeticError):
+    except (exact.cp.SolverError, ValueError, ArithmeticError, AttributeError):  # the last one is cvxpy's
         return None
 
 
