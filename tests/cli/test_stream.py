@@ -203,3 +203,16 @@ def test_gaps_are_filled_in_rows_to_score_too(tmp_path, rows, scale_rows):
         assert run("score", path, "-m", tmp_path / "m", "-o", tmp_path / "s.csv").exit_code == 0
         written.append((tmp_path / "s.csv").read_text())
     assert written[0] == written[1]
+
+
+def test_a_last_line_without_its_end_waits_for_the_next_run(tmp_path, rows):
+    path = write(tmp_path / "d.csv", rows)
+    path.write_text(path.read_text()[:-1])
+    options = ("-t", "y", "-m", tmp_path / "m", "--scale-rows", 50)
+    assert run("stream", path, *options).stdout.startswith("CBR learned from 100 rows")
+    waiting = run("stream", path, *options, "--checkpoint", tmp_path / "run")
+    assert waiting.stdout.startswith("CBR learned from 99 rows")
+    assert "is left for the next run; if the file is complete, end the line, or pass --no-grows" in waiting.stderr
+    taken = run("stream", path, *options, "--checkpoint", tmp_path / "run", "--no-grows")
+    assert taken.stdout.startswith("CBR learned from 100 rows")
+    assert "after 99 rows" in taken.stderr
