@@ -453,7 +453,7 @@ def test_bad_data():
 def expected_failures(estimator):
     failures = {}
     if estimator.approximation is not None:
-        reason = "the rows of the features are drawn from all rows alike, whatever their weights"
+        reason = "the rows of the features are drawn at random, of other numbers of rows others"
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
     if estimator.kernel == "precomputed":

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.pairwise import WMWRanker
@@ -95,6 +96,21 @@ def test_bounds_of_single_precision_rows_hold(model, alpha):
         assert single.history_["gap"][-1] == single.dual_gap_
         if alpha >= 1e-4:  # below that, coefficients in single precision are further from the optimum
             assert single.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("surrogate", ["quadratic", "huber"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_matrix_rounded_to_single_precision_is_taken_for_definite(surrogate):
+    """Its smallest eigenvalues are negative, by rounding; the certificate allows for that."""
+    for seed in range(4):
+        X, y = noisy(40, seed)
+        K = rbf_kernel(X, gamma=0.01).astype(np.float32)
+        assert np.linalg.eigvalsh(K.astype(np.float64))[0] < 0
+        model = PatMatNP(0.1, 1.0, alpha=4e-4, surrogate=surrogate, kernel="precomputed").fit(K, y)
+        double = clone(model).fit(rbf_kernel(X, gamma=0.01), y)
+        assert model.dual_objective_ <= double.objective_
+        assert model.objective_ >= double.dual_objective_ * (1 - 1e-5)
+        assert model.dual_gap_ <= 1e-3
 
 
 @pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])

@@ -189,6 +189,7 @@ class KernelClassifier(TopClassifier):
             weights=weights[order],
             formulation=formulation,
             alpha=float(self.alpha),
+            precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
         )
         gram.check_definite()
         solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))

@@ -21,6 +21,7 @@ class KernelProblem(WeightedRows):
     r"""Minimise :math:`\frac{\alpha}{2} c^\top K c + F(Kc)` over c, where :math:`w = \sum_i c_i\, \phi(x_i)`.
 
     `gram` is the kernel matrix K of all rows, `positive` marks the positive ones and `weights` are all positive.
+    `precision` is the relative error of kernel values that were given rounded.
     """
 
     gram: Gram
@@ -28,6 +29,7 @@ class KernelProblem(WeightedRows):
     weights: Floats
     formulation: Formulation
     alpha: float
+    precision: float = 0.0
 
     def scores(self, c: Floats) -> Floats:
         """All scores K c."""
@@ -47,7 +49,9 @@ class KernelProblem(WeightedRows):
     def squared_norm(self, r: Floats, products: Floats | None = None) -> float:
         """The square r·K r, by no rounding error too small; `products` is K r where it is known."""
         square = self.gram.quadratic(r) if products is None else float(r @ products)
-        return max(square, 0.0) + rounding_of_square(self.gram.diagonal, r)
+        # a symmetric matrix of independent errors has a norm of about the root of its size
+        given = self.precision * float(np.sqrt(self.gram.n)) * float(r**2 @ np.abs(self.gram.diagonal))
+        return max(square, 0.0) + given + rounding_of_square(self.gram.diagonal, r)
 
     def lower_bound(
         self, y: Floats, p: Floats, threshold_conjugate: float = 0.0, products: Floats | None = None
