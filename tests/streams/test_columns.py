@@ -12,6 +12,7 @@ from toprank.datasets import make_imbalanced
 from toprank.online import CBR
 from toprank.persistence import load, save
 from toprank.streams import stream
+from toprank.streams.columns import choose_columns
 
 
 @pytest.fixture
@@ -92,3 +93,21 @@ def test_a_model_that_failed_at_its_first_rows_starts_anew(frame, tmp_path):
     np.testing.assert_array_equal(result.model.coef_, reference.model.coef_)
     (tmp_path / "f.svm").write_text("1 1:1 4:2\n0 2:1\n")
     assert stream(tmp_path / "f.svm", model).model.n_features_in_ == 4
+
+
+def test_many_columns_are_chosen_in_one_pass():
+    """Not in one for each of them: 200,000 columns would take minutes."""
+    looks = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            looks.append(1)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    columns = [Name(f"c{i}") for i in range(500)]
+    assert len(choose_columns("f.csv", [*columns, "y"], "y", None, ["c3"])) == 499
+    assert len(looks) < 20 * len(columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -11,9 +12,10 @@ def choose_columns(
     """The features, after a look at whether all names are there, once."""
     left_out = {target, *ignore}
     chosen = [name for name in columns if name not in left_out] if features is None else list(features)
+    times = Counter(columns)
     for name in (target, *chosen):
-        if columns.count(name) != 1:
-            has = "no column" if name not in columns else "several columns"
+        if times[name] != 1:
+            has = "no column" if not times[name] else "several columns"
             raise ValueError(f"{path!r} has {has} {name!r}; its columns are {_listed(columns)}")
     if ignore and not chosen:
         raise ValueError(f"no column of {path!r} is left to learn from; leave out fewer columns by features=")
