@@ -109,7 +109,10 @@ def test_a_matrix_rounded_to_single_precision_is_taken_for_definite(surrogate):
         model = PatMatNP(0.1, 1.0, alpha=4e-4, surrogate=surrogate, kernel="precomputed").fit(K, y)
         double = clone(model).fit(rbf_kernel(X, gamma=0.01), y)
         assert model.dual_objective_ <= double.objective_
-        assert model.objective_ >= double.dual_objective_ * (1 - 1e-5)
+        # rounding moves a score by at most ‖c‖₁/2²⁵; with Σy = alpha‖c‖₁/2 the objective moves by three times as much
+        moved = np.abs(model.dual_coef_).sum(dtype=np.float64) * 2.0**-25
+        allowed = 1.5 * model.alpha * np.abs(model.dual_coef_).sum() * moved
+        assert model.objective_ >= double.dual_objective_ - allowed
         assert model.dual_gap_ <= 1e-3
 
 

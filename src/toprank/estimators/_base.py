@@ -20,6 +20,7 @@ from toprank.checks import require_count, require_moderate, require_positive, re
 from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._anew import anew_or_unchanged
 from toprank.estimators._documentation import document
+from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
@@ -29,9 +30,6 @@ from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.problem import Problem, Solution, WeightedRows
 from toprank.solvers.working_rows import MOST_FEATURES
-
-_LARGEST_WEIGHT = 1e100
-
 
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
@@ -99,7 +97,8 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Two classes; the second in sorted order is the positive one.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 equals a repeated row, a weight of 0 a removed one.
+            A weight of 2 equals a repeated row, a weight of 0 a removed one. Rows whose weight cannot change the result
+            at double precision are left out, with a warning.
 
         Returns
         -------
@@ -117,14 +116,13 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         check_indices(X)
         positive = self._encode(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if weights.max() > _LARGEST_WEIGHT:
-            raise ValueError(f"the largest sample weight is {weights.max():.0e}; divide the weights by it")
+        weights = usable_weights(weights, positive, self._formulation())
         kept = weights > 0
         if not kept.all():
             X, positive, weights = X[kept], positive[kept], weights[kept]
         if positive.all() or not positive.any():
             raise ValueError(
-                f"{type(self).__name__} needs rows of both classes with a positive weight; only one class is left: "
+                f"{type(self).__name__} needs rows of both classes with a weight that counts; only one class is left: "
                 f"{self.classes_[int(positive.any())]!r}"
             )
         check_magnitude(X)

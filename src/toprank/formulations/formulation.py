@@ -46,6 +46,15 @@ class Formulation:
         """Numbers of the rows that the threshold looks at."""
         return np.flatnonzero(~positive) if self.over == "negatives" else np.arange(len(positive))
 
+    def negligible(self, positive: NDArray[np.bool_], weights: Floats) -> NDArray[np.bool_]:
+        """Rows whose weight is too small to matter at double precision, in the loss and in the threshold."""
+        rows = self.threshold_rows(positive)
+        mask = np.full(len(weights), True)
+        mask[rows] = self.threshold.negligible(weights[rows])
+        for side in (positive, ~positive) if self.false_positives else (positive,):
+            mask[side] &= weights[side] <= self.surrogate.negligible_share * weights[side].sum()
+        return mask
+
     def evaluate(self, scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats, float]:
         """Loss, its (sub)gradient with respect to all scores, and the threshold."""
         rows = self.threshold_rows(positive)

@@ -25,6 +25,9 @@ from scipy.special import expit, xlog1py, xlogy
 
 Floats = NDArray[np.float64]
 _LOG2 = float(np.log(2.0))
+# Gaps between scores beyond this are not considered: features are at most 1e15.
+LARGEST_GAP = 1e17
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 class Surrogate(ABC):
@@ -36,6 +39,11 @@ class Surrogate(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    @property
+    def negligible_share(self) -> float:
+        """A row of at most this part of the weight changes no mean loss of 1 at double precision, whatever its gap."""
+        return max(_EPS / float(self.value(np.array(LARGEST_GAP))), _TINY / _EPS)
 
     @abstractmethod
     def value(self, z: Floats) -> Floats:

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from toprank.formulations.surrogates import Exponential, Surrogate
+from toprank.formulations.surrogates import LARGEST_GAP, Exponential, Surrogate
 
 Floats = NDArray[np.float64]
+# A row of at most this part of a mean of scores does not move it by a rounding error of 1.
+_NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
 
 class Threshold(ABC):
@@ -30,6 +32,10 @@ class Threshold(ABC):
     def value(self, scores: Floats, weights: Floats) -> float:
         """The threshold alone."""
         return self.evaluate(scores, weights)[0]
+
+    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+        """Rows whose weight is too small to move the threshold at double precision, whatever their scores."""
+        return np.asarray(weights <= _NEGLIGIBLE * weights.sum())
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,16 @@ class TopMean(Threshold):
                 f"the threshold is the mean of {top}, but there are only {total:g} such rows (sum of weights), of "
                 f"which the top must be a part; use a smaller {name}"
             )
-        return weights / k
+        return np.maximum(weights / k, _NEGLIGIBLE)  # a smaller one says the same, but its reciprocal may overflow
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
         """Fill the largest scores up to their caps until the total is 1."""
         return top_mean(scores, self.caps(weights))
+
+    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+        """Rows of negligible cap; to the largest score every row counts."""
+        caps = self.caps(weights)
+        return np.zeros(len(weights), dtype=bool) if caps is None else np.asarray(caps <= _NEGLIGIBLE)
 
 
 def top_mean(scores: Floats, caps: Floats | None) -> tuple[float, Floats]:
@@ -113,6 +124,10 @@ class SurrogateQuantile(Threshold):
         t = self.solve(scores, share)
         slopes = share * self.surrogate.derivative(self.beta * (scores - t))
         return t, slopes / slopes.sum()
+
+    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+        """Rows that no loss lifts to a visible part of τ."""
+        return np.asarray(weights <= self.tau * self.surrogate.negligible_share * weights.sum())
 
     def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
         """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
