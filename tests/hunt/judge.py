@@ -152,8 +152,8 @@ def _compare(case: Case, fitted: Any, warned: list[type], values: np.ndarray, ve
     if not abs(own - fitted.objective_) <= 1e3 * rounding * abs(own) + NOISE * at_zero:
         verdict.sins["wrong objective"] = f"stated {fitted.objective_:.9g}, true {own:.9g}"
     silent = ConvergenceWarning not in warned and DegenerateSolutionWarning not in warned
-    if silent and own * (1 - case.estimator.tol) > best + slack:
-        verdict.sins["false optimum"] = f"objective {own:.9g}, another has {best:.9g}, tol {case.estimator.tol:g}"
+    if silent and fitted.objective_ * (1 - case.estimator.tol) > best + slack:
+        verdict.sins["false optimum"] = f"{fitted.objective_:.9g}, another has {best:.9g}, tol {case.estimator.tol:g}"
     collapsed = own >= at_zero * (1 - COLLAPSED)
     if collapsed and DegenerateSolutionWarning not in warned and not isinstance(fitted, WMWRanker):
         verdict.sins["silent collapse"] = f"objective {own:.17g}, at zero {at_zero:.17g}"

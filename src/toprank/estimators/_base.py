@@ -28,7 +28,7 @@ from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.matrix import one_blas_thread
-from toprank.solvers.problem import Problem, Solution, WeightedRows
+from toprank.solvers.problem import Problem, Solution, WeightedRows, without_noise
 from toprank.solvers.working_rows import MOST_FEATURES
 
 # Rules for what a model has whatever its direction is made of.
@@ -133,7 +133,7 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         """Fit to rows with a positive weight, which are numbered `rows` in the data that the user gave."""
         problem = Problem(without_offset(X), positive, weights, self._formulation(), float(self.alpha))
         start = self._start(X.shape[1], "features")
-        solution = self._solve(problem, start)
+        solution = without_noise(problem, self._solve(problem, start))
         self.coef_ = solution.coef.astype(X.dtype)[None, :]
         self._set_linear_attributes(X, problem, solution)
 

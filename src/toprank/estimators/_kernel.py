@@ -23,7 +23,8 @@ from toprank.kernels.kernel import Kernel
 from toprank.kernels.problem import KernelProblem
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known, Schema
 from toprank.solvers.choice import supports_pairs
-from toprank.solvers.problem import Solution, WeightedRows
+from toprank.solvers.matrix import transpose_matvec
+from toprank.solvers.problem import Solution, WeightedRows, without_noise
 
 KernelName = str | Callable[[Any, Any], Any]
 _EXPANSION_SOLVERS = ("pairs", "low-rank", "dual-cd")
@@ -192,7 +193,7 @@ class KernelClassifier(TopClassifier):
             precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
         )
         gram.check_definite()
-        solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
+        solution = without_noise(problem, self._solve_expansion(problem, self._start(X.shape[0], "rows")))
         solution = self._certified(problem, solution, X.dtype)
         if solution.excess > 0 and not gram.is_definite:
             raise ValueError(gram.not_definite("the lower bound is above the objective"))
@@ -254,6 +255,8 @@ class KernelClassifier(TopClassifier):
         """
         if dtype == np.float64:
             return solution
+        if problem.gram.kernel.name == "linear":  # not c is stored, but w
+            dtype = np.dtype(np.float64)
         if problem.gram.dtype == np.float32:
             problem = replace(problem, gram=self._gram(problem.gram.kernel, problem.gram.X.astype(np.float64)))
             stored = problem.certified(solution, dtype, self.tol)
@@ -266,7 +269,7 @@ class KernelClassifier(TopClassifier):
     def _set_expansion(self, kernel: Kernel, X: Any, c: NDArray[Any], rows: NDArray[np.intp]) -> None:
         """Keep the rows that w is made of; of a linear kernel w itself."""
         if kernel.name == "linear":
-            self.coef_ = np.asarray(X.T @ c.astype(X.dtype))[None, :]
+            self.coef_ = transpose_matvec(X, c).astype(X.dtype)[None, :]
             return
         support = np.flatnonzero(c)
         support = support[np.argsort(rows[support])]

@@ -261,10 +261,19 @@ class _LowRankSolver:
         return DualPoint(y, p + spare * (lost / spare.sum()) if spare.sum() > lost else point.p)
 
     def _score_again(self) -> None:
-        """The objective from the coefficients: in single precision the features are not quite exact."""
+        """The objective from the coefficients: in single precision the features are not quite exact.
+
+        Where that makes the point worse than w = 0, the best point between the two is taken.
+        """
         self.scores = self.problem.scores(self.c)
         self.primal = self.problem.primal(self.c, self.scores)
         self.recorder.passes += np.count_nonzero(self.c) / self.n
+        if self.primal > self.at_zero:
+            squares = (0.0, 0.0, float(self.c @ self.scores))
+            share, value = best_on_segment(self._objective, squares, np.zeros(self.n), self.scores)
+            if not value < self.at_zero:  # rounding left nothing convex
+                share, value = 0.0, self.at_zero
+            self.c, self.scores, self.primal = share * self.c, share * self.scores, value
 
     def _solution(self) -> Solution:
         problem = self.problem

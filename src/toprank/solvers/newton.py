@@ -152,7 +152,8 @@ class _WorkingSetSolver:
         """Score all rows at w and move the best point along the segment to it; rounding alone does not leave w = 0."""
         scores = self.problem.scores(w)
         self.recorder.passes += 1
-        squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
+        with np.errstate(over="ignore"):  # a step that went astray is no better point
+            squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
         share, value = best_on_segment(self._objective, squares, self.scores, scores)
         self.newest_scores, self.share_of_newest = scores, share
         if value < (self.primal if self.w.any() else (1 - _ROUNDING) * self.at_zero):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
+# Share of the objective at w = 0 below which a difference from it is rounding.
+_NO_GAIN = 16 * float(np.finfo(float).eps)
 
 
 class WeightedRows:
@@ -203,6 +205,16 @@ class Solution:
     def gap(self) -> float:
         """Relative duality gap."""
         return relative_gap(self.primal, self.dual)
+
+
+def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
+    """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
+    zeros = np.zeros(len(problem.positive))
+    at_zero, _, t = problem.formulation.evaluate(zeros, problem.positive, problem.weights)
+    if problem.formulation.false_positives or abs(solution.primal - at_zero) > _NO_GAIN * at_zero:
+        return solution
+    scores = None if solution.scores is None else zeros
+    return replace(solution, coef=np.zeros_like(solution.coef), primal=at_zero, threshold=t, scores=scores)
 
 
 @dataclass
