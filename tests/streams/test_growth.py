@@ -37,7 +37,7 @@ def test_a_file_cut_anywhere_goes_on(tmp_path, name):
     path.write_bytes(content)
     whole = stream(path, CBR(), **options_of(name))
     header = content.index(b"\n") + 1 if "csv" in name else 0
-    for cut in range(header, len(content) + 1):
+    for cut in (header, *range(len(content) - 30, len(content) + 1)):
         run = tmp_path / f"run{cut}"
         path.write_bytes(content[:cut])
         first = stream(path, CBR(), **options_of(name), checkpoint=run)
@@ -47,7 +47,7 @@ def test_a_file_cut_anywhere_goes_on(tmp_path, name):
         grown = stream(path, CBR(), **options_of(name), checkpoint=run)
         assert (grown.resumed_at, grown.last_line_waits) == (first.n_rows, False)
         assert grown.n_rows == whole.n_rows
-        # the windows of the metrics are those of batches, which a run ends with
+        # not the metrics: the first run ends with a shorter batch
         np.testing.assert_array_equal(grown.model.coef_, whole.model.coef_)
 
 
