@@ -364,9 +364,3 @@ def test_parameters_beyond_all_measure(rng, model, message):
     X = rng.standard_normal((40, 3))
     with pytest.raises(ValueError, match=message):
         model.fit(X, X[:, 0] > 0)
-
-
-def test_weights_beyond_all_measure(rng):
-    X = rng.standard_normal((40, 3))
-    with pytest.raises(ValueError, match=r"the largest sample weight is 1e\+308; divide"):
-        TopPush().fit(X, X[:, 0] > 0, sample_weight=np.full(40, 1e308))
