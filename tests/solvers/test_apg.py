@@ -37,11 +37,12 @@ def exact_optimum(problem):
     return optimum(problem.X, problem.positive, problem.weights, problem.alpha, formulation.surrogate.name, **rule)
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("surrogate", SURROGATES)
-def test_the_optimum_of_an_exact_solver_lies_in_the_gap(surrogate, threshold):
+def test_the_optimum_of_an_exact_solver_lies_in_the_gap(surrogate, threshold, adaptive):
     problem = make_problem(0, surrogate, threshold)
-    solution = solve_apg(problem, tol=1e-5)
+    solution = solve_apg(problem, tol=1e-5, adaptive=adaptive)
     assert solution.converged
     assert solution.gap <= 1e-5
     expected = exact_optimum(problem)
@@ -160,3 +161,22 @@ def test_what_the_solver_cannot_do():
         solve_apg(replace(problem, formulation=Formulation(unknown, TopMean())))
     with pytest.raises(ValueError, match='stop must be "gap" or "objective", got \'time\''):
         solve_apg(problem, stop="time")
+
+
+def test_patience_ends_a_run_that_does_not_halve_the_gap():
+    problem = make_problem(alpha=1e-4)
+    assert solve_apg(problem, tol=1e-15, patience=5, max_iter=1000).n_iter < 1000
+    patient = solve_apg(problem, tol=1e-15, patience=1000, max_iter=200)
+    assert patient.n_iter == 200
+    assert not patient.converged
+
+
+def test_restarts_and_a_metric_save_passes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 300)) * (rng.random((400, 300)) < 0.1)
+    positive = X[:, :5].sum(axis=1) + 0.3 * rng.standard_normal(400) > 0.2
+    formulation = Formulation(get_surrogate("quadratic"), TopMean(), "negatives")
+    problem = Problem(csr_array(X), positive, np.ones(400), formulation, 0.1)
+    faithful, adaptive = (solve_apg(problem, adaptive=choice) for choice in (False, True))
+    assert adaptive.converged
+    assert adaptive.history["passes"][-1] < 0.6 * faithful.history["passes"][-1]

@@ -12,6 +12,7 @@ from toprank.solvers.projection import project_balanced, project_capped
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-10, 10))
 vectors = arrays(np.float64, st.integers(1, 8), elements=numbers)
 scales = st.sampled_from([1e-12, 1.0, 1e12])
+metrics = st.sampled_from([0.1, 1.0, 30.0])
 
 
 @st.composite
@@ -44,20 +45,21 @@ def top_mean(scores, caps):
     return value
 
 
-def assert_is_projection(alpha0, beta0, alpha, beta, caps=None, upper=None):
-    """Feasible, and no feasible point makes an acute angle with the rest r = point − projection.
+def assert_is_projection(alpha0, beta0, alpha, beta, caps=None, upper=None, rho=1.0):
+    """Feasible, and no feasible point makes an acute angle with the rest r = point − projection, that of α times ρ.
 
     The largest r·z over the domain is explicit: a unit of α at row i is worth r_i and with it the best unit of β.
     """
     caps = np.ones(len(beta)) if caps is None else caps
-    total, size = alpha.sum(), max(np.abs(alpha0).max(), np.abs(beta0).max()) * (len(alpha) + len(beta))
+    total, size = alpha.sum(), max(1.0, rho) * max(np.abs(alpha0).max(), np.abs(beta0).max()) * (len(alpha) + len(beta))
     assert alpha.min() >= 0
     assert beta.min() >= 0
     rounding = 1e-15 * size + np.finfo(float).tiny  # below the smallest normal number nothing is relative
     assert beta.sum() == pytest.approx(total, rel=1e-12, abs=rounding)
     assert np.all(beta <= caps * total * (1 + 1e-12) + rounding)
-    gains = alpha0 - alpha + top_mean(beta0 - beta, caps)
-    attained = (alpha0 - alpha) @ alpha + (beta0 - beta) @ beta
+    rest = rho * (alpha0 - alpha)
+    gains = rest + top_mean(beta0 - beta, caps)
+    attained = rest @ alpha + (beta0 - beta) @ beta
     if upper is None:  # a cone: nothing is to be gained, and the projection attains zero
         assert gains.max() <= 1e-13 * size
         assert attained == pytest.approx(0, abs=1e-12 * size**2)
@@ -75,19 +77,22 @@ def test_balanced_agrees_with_sorting(alpha0, beta0, scale):
         np.testing.assert_allclose(part, expected, atol=1e-13 * scale, rtol=1e-12)
 
 
-@given(capped_problems(), scales)
-def test_capped_is_the_projection(problem, scale):
+@given(capped_problems(), scales, metrics)
+def test_capped_is_the_projection(problem, scale, rho):
     alpha0, beta0, caps = problem
     alpha0, beta0 = scale * alpha0, scale * beta0
-    assert_is_projection(alpha0, beta0, *project_capped(alpha0, beta0, caps), caps=caps)
+    assert_is_projection(alpha0, beta0, *project_capped(alpha0, beta0, caps, rho=rho), caps=caps, rho=rho)
 
 
-@given(capped_problems(), st.floats(0.01, 5), st.booleans())
-def test_with_upper_bounds(problem, bound, use_caps):
+@given(capped_problems(), st.floats(0.01, 5), st.booleans(), metrics)
+def test_with_upper_bounds(problem, bound, use_caps, rho):
     alpha0, beta0, caps = problem
     upper = bound * np.linspace(1, 2, len(alpha0))
-    result = project_capped(alpha0, beta0, caps, upper) if use_caps else project_balanced(alpha0, beta0, upper)
-    assert_is_projection(alpha0, beta0, *result, caps=caps if use_caps else None, upper=upper)
+    if use_caps:
+        result = project_capped(alpha0, beta0, caps, upper, rho)
+    else:
+        result = project_balanced(alpha0, beta0, upper, rho)
+    assert_is_projection(alpha0, beta0, *result, caps=caps if use_caps else None, upper=upper, rho=rho)
 
 
 @given(capped_problems())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,12 +25,12 @@ from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
+from toprank.formulations.thresholds import Quantile, TopMean
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
-from toprank.solvers.choice import linear_solver, supports_pairs
+from toprank.solvers.choice import automatic_phases, linear_phase, supports_pairs, without_empty_columns
 from toprank.solvers.matrix import one_blas_thread
+from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import Problem, Solution, WeightedRows, without_noise
-from toprank.solvers.working_rows import MOST_FEATURES
 
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
@@ -212,23 +213,24 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             )
         return np.asarray(codes == 1)
 
-    def _solver_for(self, formulation: Formulation, X: Any) -> str:
-        """The solver that "auto" stands for."""
-        if isinstance(formulation.threshold, Quantile):
-            return "restarts"
-        if isinstance(formulation.threshold, SurrogateQuantile):
-            return "newton"
-        wide = issparse(X) and X.shape[1] > MOST_FEATURES
-        return "pairs" if wide and supports_pairs(formulation) else "newton"
-
     def _solve(self, problem: Problem, start: Solution | None) -> Solution:
-        self.solver_ = self._solver_for(problem.formulation, problem.X) if self.solver == "auto" else self.solver
-        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "start": start}
-        if self.max_iter is not None:
-            common["max_iter"] = self.max_iter
-        if self.solver_ in ("sgd", "restarts"):
+        used = None
+        if self.solver == "auto":
+            problem, used = without_empty_columns(problem)
+            phases = automatic_phases(problem)
+        else:
+            phases = [linear_phase(self.solver)]
+        if used is not None and start is not None:
+            start = replace(start, coef=start.coef[used])
+        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "max_iter": self.max_iter}
+        if phases[0].name in ("sgd", "restarts"):
             common["random_state"] = check_random_state(self.random_state)
-        return linear_solver(self.solver_, problem.formulation)(problem, **common)
+        solution, self.solver_ = solve_in_phases(phases, problem, start=start, **common)
+        if used is None:
+            return solution
+        coef = np.zeros(self.n_features_in_)
+        coef[used] = solution.coef
+        return replace(solution, coef=coef)
 
     def _set_attributes(self, problem: WeightedRows, solution: Solution, scores: NDArray[Any], margin: float) -> None:
         """Attributes that do not depend on what w is made of; `scores` are those of the rows of the problem.

@@ -13,7 +13,7 @@ surrogate : {"quadratic", "hinge", "huber", "logistic", "exponential"}, default=
 tol : float, default=1e-4
     Stop when the duality gap is at most `tol` times the objective.
 max_iter : int, optional
-    Limit of iterations; by default that of the solver.
+    Limit of iterations, of several solvers in turn together; by default that of the solver.
 {cache}warm_start : bool, default=False
     Start from the last solution.
 random_state : int, RandomState or None, default=None
@@ -47,7 +47,7 @@ _ATTRIBUTES = """\
 coef_ : ndarray of shape (1, n_features)
     The direction w{coef_note}.
 {expansion}solver_ : str
-    The solver that ran.
+    The solver that ran; of several in turn, the last.
 intercept_ : ndarray of shape (1,)
     Minus the threshold.
 threshold_ : float

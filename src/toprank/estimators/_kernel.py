@@ -24,6 +24,7 @@ from toprank.kernels.problem import KernelProblem
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known, Schema
 from toprank.solvers.choice import supports_pairs
 from toprank.solvers.matrix import transpose_matvec
+from toprank.solvers.phases import Phase, solve_in_phases
 from toprank.solvers.problem import Solution, WeightedRows, without_noise
 
 KernelName = str | Callable[[Any, Any], Any]
@@ -227,26 +228,28 @@ class KernelClassifier(TopClassifier):
         return "pairs" if isinstance(formulation.threshold, TopMean) or n <= _FEW_ROWS else "low-rank"
 
     def _solve_expansion(self, problem: KernelProblem, start: Solution | None) -> Solution:
-        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose}
-        if self.max_iter is not None:
-            common["max_iter"] = self.max_iter
-        if self.solver_ == "pairs":
+        """Solve for c; pairs that "auto" chose may stall where the kernel has directions of hardly any weight."""
+        may_change = self.solver == "auto" and self.solver_ == "pairs"
+        phases = [self._kernel_phase(self.solver_, problem)]
+        if may_change:
+            budget = _MOVES + _MOVES_A_ROW * problem.gram.n
+            phases = [replace(phases[0], budget=budget), self._kernel_phase("low-rank", problem)]
+        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "max_iter": self.max_iter}
+        solution, self.solver_ = solve_in_phases(phases, problem, start=start, **common)
+        return solution
+
+    def _kernel_phase(self, name: str, problem: KernelProblem) -> Phase:
+        if name == "pairs":
             from toprank.solvers.pair_ascent import solve_pairs
 
-            if self.solver == "auto" and self.max_iter is None:
-                common["max_iter"] = _MOVES + _MOVES_A_ROW * problem.gram.n
-            solution = solve_pairs(problem, problem.gram, cache_size=float(self.cache_size), start=start, **common)
-            if self.solver != "auto" or self.max_iter is not None or solution.n_iter < common["max_iter"]:
-                return solution
-            del common["max_iter"]  # a stall: the kernel matrix has directions of hardly any weight
-            self.solver_, start = "low-rank", solution
-        if self.solver_ == "low-rank":
+            return Phase(name, solve_pairs, None, {"products": problem.gram, "cache_size": float(self.cache_size)})
+        if name == "low-rank":
             from toprank.kernels.low_rank import solve_low_rank
 
-            return solve_low_rank(problem, start=start, **common)
+            return Phase(name, solve_low_rank)
         from toprank.kernels.dual_cd import solve_dual_cd
 
-        return solve_dual_cd(problem, start=start, random_state=check_random_state(self.random_state), **common)
+        return Phase(name, solve_dual_cd, None, {"random_state": check_random_state(self.random_state)})
 
     def _certified(self, problem: KernelProblem, solution: Solution, dtype: Any) -> Solution:
         """A solution as it is stored, with a certificate in double precision.

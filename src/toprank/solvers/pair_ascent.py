@@ -40,6 +40,8 @@ _ROWS_AT_ONCE = 400
 _NEWTON_SHARE = 0.25
 # Rounds without progress that end the run.
 _FAILURES = 5
+# Moves without any limit by the caller, in all and for each row.
+_MOVES, _MOVES_A_ROW = 100_000, 2000
 # Megabytes for the products of the rows of a linear problem.
 _LINEAR_CACHE = 1000.0
 
@@ -50,7 +52,7 @@ def solve_pairs(
     *,
     cache_size: float,
     tol: float = 1e-4,
-    max_iter: int = 10_000_000,
+    max_iter: int | None = None,
     verbose: int = 0,
     start: Solution | None = None,
 ) -> Solution:
@@ -65,16 +67,24 @@ def solve_linear_pairs(
     problem: Problem,
     *,
     tol: float = 1e-4,
-    max_iter: int = 10_000_000,
+    max_iter: int | None = None,
+    within_memory: bool = False,
     verbose: int = 0,
     start: Solution | None = None,
 ) -> Solution:
-    """The pair method for rows and a direction w."""
-    products = RowProducts(problem.X)
-    solution = solve_pairs(
-        problem, products, cache_size=_LINEAR_CACHE, tol=tol, max_iter=max_iter, verbose=verbose, start=start
-    )
-    return replace(solution, coef=problem.combine(solution.coef))
+    """The pair method for rows and a direction w.
+
+    With `within_memory` it ends where the products of the working set no longer fit into memory.
+    """
+    products, recorder = RowProducts(problem.X), Recorder(verbose)
+    solver = _PairSolver(problem, products, _LINEAR_CACHE, tol, max_iter, recorder, within_memory)
+    solution = solver.run(start)
+    w = problem.combine(solution.coef)
+    scores = problem.scores(w)  # of w itself: those of products of rows may have lost digits
+    primal = problem.primal(w, scores)
+    gap = relative_gap(primal, solution.dual)
+    solution.history["primal"][-1], solution.history["gap"][-1] = primal, gap
+    return replace(solution, coef=w, scores=scores, primal=primal, converged=gap <= tol)
 
 
 @dataclass
@@ -98,11 +108,13 @@ class _PairSolver:
         products: Products,
         cache_size: float,
         tol: float,
-        max_iter: int,
+        max_iter: int | None,
         recorder: Recorder,
+        within_memory: bool = False,
     ) -> None:
-        self.problem, self.products = problem, products
-        self.tol, self.max_iter, self.recorder = tol, max_iter, recorder
+        self.problem, self.products, self.within_memory = problem, products, within_memory
+        self.tol, self.recorder = tol, recorder
+        self.max_iter = _MOVES + _MOVES_A_ROW * products.n if max_iter is None else max_iter
         self.terms = DualTerms.of(problem)
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
         self.working = WorkingSet(products, cache_size)
@@ -128,6 +140,8 @@ class _PairSolver:
             self.recorder.record(self.n_iter, self.primal, self.dual)
             failures = failures + 1 if gap > 0.9 * previous and not grown else 0
             if gap <= self.tol or failures >= _FAILURES or self.n_iter >= self.max_iter or not goes_on:
+                break
+            if self.within_memory and not self.working.is_complete:
                 break
         t = self.problem.formulation.threshold.value(
             self.scores[self.problem.threshold_rows], self.problem.threshold_weights
