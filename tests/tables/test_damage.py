@@ -1,5 +1,6 @@
 """Damaged and unusual files: an error of a table, whatever the reader below raises."""
 
+import csv
 import datetime
 import io
 
@@ -89,6 +90,39 @@ def test_a_bad_line_of_svmlight_has_a_remedy(tmp_path):
     (tmp_path / "d.svm").write_text("1 1:2\n0 x\n")
     with pytest.raises(TableError, match=r"line 2 of .* is bad: .*; correct the line"):
         list(open_table(str(tmp_path / "d.svm")).batches(1))
+
+
+@pytest.mark.parametrize("field", ["x", '"x"', '"', 'x"', '"x"y', '"x,"y', '"x"",y', 'x,"x"', "x,y", "x,,", "x\n\n,y"])
+@pytest.mark.parametrize("place", [0, 3, 6])
+@pytest.mark.parametrize("other", ["no", "", '""'])
+def test_no_row_is_lost_or_misread(tmp_path, field, place, other):
+    """Polars loses rows after a quote out of place, and takes too long lines if not all columns are read."""
+    rows = [f"T{i},{i},a {i},no" for i in range(7)]
+    rows[place] = f"T{place},{place},{field},no"
+    rows[1] = f"T1,1,a 1,{other}"
+    path = tmp_path / "d.csv"
+    path.write_text("\n".join(["id,a,note,y", *rows]))
+    expected = [*csv.reader(io.StringIO("\n".join(rows), newline=""))]
+    for name, kind in {"id": VERBATIM, "a": NUMBER, "note": VERBATIM, "y": VERBATIM}.items():
+        table = CSVTable(str(path))
+        if [len(row) for row in expected] != [4] * 7:
+            with pytest.raises(TableError, match=r"line \d of|check their quotes"):
+                list(table.batches({name: kind}))
+            continue
+        try:
+            values = pl.concat([batch.frame for batch in table.batches({name: kind})])[name]
+        except TableError:
+            assert field in ('"x"y', '"x,"y')  # what goes on after its quotes may be refused
+            continue
+        assert len(values) == 7
+        if '"x' not in field and kind is VERBATIM:
+            assert [value or "" for value in values] == [row[table.names.index(name)] for row in expected]
+
+
+def test_short_and_long_lines_do_not_make_up_for_each_other(tmp_path):
+    (tmp_path / "d.csv").write_text("a,b,c\n1,2,3\n1,2\n1,2,3,4\n")
+    with pytest.raises(TableError, match=r"line 3 of .* has 2 fields"):
+        list(CSVTable(str(tmp_path / "d.csv")).batches({"a": NUMBER}))
 
 
 def test_fields_of_any_length(tmp_path):

@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from toprank.tables.errors import NotANumberError, TableError, excerpt
 from toprank.tables.source import (
     DATE,
@@ -27,6 +29,7 @@ from toprank.text_files import content_size, is_pipe, open_content, open_pipe
 BLOCK = 8 << 20
 _LONGEST_ROW = 256 << 20
 _GUESS = 1 << 20
+_PART = 1 << 18
 _NO_ROWS = "it has a line of names and no rows; give a file with rows"
 
 
@@ -127,25 +130,25 @@ class CSVTable:
         """The kind of each column in the first rows."""
         if self._is_pipe:
             raise self._read_once()
-        block, line, _ = next(self._blocks(_GUESS), (b"", 0, 0))
+        block, line, _, closed = next(self._blocks(_GUESS), (b"", 0, 0, True))
         if not self._rows_of(block).strip():
             raise TableError(f"{self.path!r} cannot be used: {_NO_ROWS}")
         several = {*repeated(self.names)}
         unique = [name for name in self.names if name not in several]
-        fields = self._parse(block, line, dict.fromkeys(unique, VERBATIM))
+        fields = self._parse(block, line, closed, dict.fromkeys(unique, VERBATIM))
         return {name: TEXT if name in as_text else _kind(fields[name]) for name in unique}
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
         """Rows with the named columns, some megabytes at a time."""
         row = 0
-        for block, line, position in self._blocks(self._block):
-            frame = self._parse(block, line, kinds)
+        for block, line, position, closed in self._blocks(self._block):
+            frame = self._parse(block, line, closed, kinds)
             if len(frame):
                 yield Batch(frame, row, position)
             row += len(frame)
 
-    def _blocks(self, size: int) -> Iterator[tuple[bytes, int, int]]:
-        """Whole rows after a line of short names, the number of their first line, and where they end in the file."""
+    def _blocks(self, size: int) -> Iterator[tuple[bytes, int, int, bool]]:
+        """Whole rows after a line of short names, the number of their first line, their end, if quotes are closed."""
         position, line, rest = self._start, 2, b""
         with self._content(self._start) as stream:
             while new := stream.read(size):
@@ -157,8 +160,8 @@ class CSVTable:
                 if cut:
                     block = b"".join((self._header, rest, memoryview(new)[:cut]))
                     position += len(block) - len(self._header)
-                    yield block, line, position
-                    line += block.count(b"\n") - 1
+                    yield block, line, position, True
+                    line += _count(block, "\n") - 1
                     rest = new[cut:]
                     continue
                 rest += new
@@ -168,13 +171,17 @@ class CSVTable:
                         "perhaps a quote is not closed there"
                     )
         if rest:
-            yield self._header + rest, line, position + len(rest)
+            # with its end, as polars takes no notice of a delimiter at the end of all
+            yield self._header + rest + b"\n", line, position + len(rest), not _quotes(rest, len(rest))
 
     def _rows_of(self, block: bytes) -> bytes:
         return block[len(self._header) :]
 
-    def _parse(self, block: bytes, line: int, kinds: Mapping[str, str]) -> Any:
-        """A frame of a block; the fast way where polars takes it as it is, else a careful one."""
+    def _parse(self, block: bytes, line: int, closed: bool, kinds: Mapping[str, str]) -> Any:
+        """A frame of a block; the fast way where polars takes it as it is, else a careful one.
+
+        After a quote that is not closed polars would lose rows.
+        """
         pl = polars()
         place_of = {i: name for i, name in enumerate(self.names) if name in kinds}
         last = self._short_names[-1]  # it shows short lines
@@ -184,8 +191,10 @@ class CSVTable:
         frame = self._read(block, dtypes)
         if frame is None:  # a number with spaces around it, a missing word, something else
             frame = self._read(block, texts)
-        if frame is None or (frame[last].has_nulls() and not self._is_regular(block)):
-            frame = self._read(self._checked(self._rows_of(block), line), texts)
+        if frame is None or not closed or not self._is_regular(block, frame, frame[last]):
+            checked, n_rows = self._checked(self._rows_of(block), line)
+            frame = self._read(checked, texts)
+            frame = None if frame is None or len(frame) != n_rows else frame
         if frame is None:
             raise TableError(f"the rows of {self.path!r} from line {line} on cannot be read; check their quotes")
         frame = frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
@@ -194,23 +203,37 @@ class CSVTable:
     def _read(self, block: bytes, dtypes: dict[str, Any]) -> Any:
         """A frame, or None if polars does not take the block."""
         pl = polars()
+        wanted = [name for name in self._short_names if name in dtypes]
         try:
             return pl.read_csv(
                 block,
                 separator=self.delimiter,
-                columns=[name for name in self._short_names if name in dtypes],
+                columns=None if b'"' in block else wanted,  # of some columns polars does not tell long lines
                 schema={name: dtypes.get(name, pl.String) for name in self._short_names},
-            )
+            ).select(wanted)
         except reading_errors():
             return None
 
-    def _is_regular(self, block: bytes) -> bool:
-        """Whether every line has as many delimiters as the first one, in a block without quotes."""
-        rows = block.count(b"\n") + (not block.endswith(b"\n"))
-        return b'"' not in block and block.count(self.delimiter.encode()) == rows * (len(self.names) - 1)
+    def _is_regular(self, block: bytes, frame: Any, last: Any) -> bool:
+        """Whether all lines of a block have as many fields as there are names, by what polars made of it.
 
-    def _checked(self, content: bytes, line: int) -> bytes:
-        """A block without blank lines, after a look at each row; the reason if one is wrong."""
+        A short line has no value in the last column, and where all columns were read polars has refused long lines;
+        otherwise delimiters are counted. With quotes, which may hold some, that is left to the careful way.
+        """
+        none_is_short = not last.has_nulls()
+        if b'"' in block or (none_is_short and frame.width == len(self.names)):
+            return none_is_short
+        per_line = len(self.names) - 1
+        if _count(block, self.delimiter) != (len(frame) + 1) * per_line:
+            return False
+        if none_is_short:
+            return True
+        content = np.frombuffer(block, np.uint8)
+        delimiters, ends = np.flatnonzero(content == ord(self.delimiter)), np.flatnonzero(content == ord("\n"))
+        return bool(np.all(np.searchsorted(delimiters, ends) == per_line * np.arange(1, len(ends) + 1)))
+
+    def _checked(self, content: bytes, line: int) -> tuple[bytes, int]:
+        """A block without blank lines and its number of rows, after a look at each; the reason if one is wrong."""
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -218,7 +241,7 @@ class CSVTable:
         kept = io.StringIO()
         writer = csv.writer(kept, delimiter=self.delimiter, lineterminator="\n")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
-        before = 0  # lines before that of the row
+        before = n_rows = 0  # lines before that of the row
         try:
             with _LONG_FIELDS:
                 for fields in reader:
@@ -226,10 +249,11 @@ class CSVTable:
                         if len(fields) != len(self.names):
                             raise self._other_length(line + before, len(fields))
                         writer.writerow(fields)
+                        n_rows += 1
                     before = reader.line_num
         except csv.Error as error:
             raise TableError(f"line {line + before} of {self.path!r} is no CSV ({error}); correct its quotes") from None
-        return self._header + kept.getvalue().encode()
+        return self._header + kept.getvalue().encode(), n_rows
 
     def _other_length(self, line: int, length: int) -> TableError:
         return TableError(
@@ -284,6 +308,13 @@ class CSVTable:
 def _quotes(content: bytes, end: int) -> int:
     """Whether the number of quotes is odd; most files have none, and that is found faster than counted."""
     return content.count(b'"', 0, end) % 2 if b'"' in content else 0
+
+
+def _count(content: bytes, character: str) -> int:
+    """How often a character occurs; by parts that stay in the cache, which is faster than by each occurrence."""
+    codes = np.frombuffer(content, np.uint8)
+    parts = range(0, len(codes), _PART)
+    return sum(int(np.count_nonzero(codes[start : start + _PART] == ord(character))) for start in parts)
 
 
 def _end_of_last_row(content: bytes) -> int:
