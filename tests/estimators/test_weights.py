@@ -25,7 +25,7 @@ def decaying(n, half_life):
 
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize("half_life", [1, 2, 2.5])
+@pytest.mark.parametrize("half_life", [1, 2.5])
 @pytest.mark.parametrize(
     ("model", "threshold"),
     [
