@@ -194,8 +194,8 @@ class KernelClassifier(TopClassifier):
             precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
         )
         gram.check_definite()
-        solution = without_noise(problem, self._solve_expansion(problem, self._start(X.shape[0], "rows")))
-        solution = self._certified(problem, solution, X.dtype)
+        solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
+        solution = without_noise(problem, self._certified(problem, solution, X.dtype))
         if solution.excess > 0 and not gram.is_definite:
             raise ValueError(gram.not_definite("the lower bound is above the objective"))
         c = solution.coef

@@ -61,11 +61,16 @@ class KernelProblem(WeightedRows):
         return dual_value(surrogate, self.positive_share, y, squared_norm, self.alpha, threshold_conjugate)[0]
 
     def certified(self, solution: Solution, dtype: Any, tol: float) -> Solution:
-        """A solution rounded to a type, with its objective and bound computed again by these kernel values."""
+        """A solution rounded to a type, with its objective and bound computed again by these kernel values.
+
+        Where rounding makes it worse than w = 0, it is w = 0.
+        """
         c, point = solution.coef.astype(dtype).astype(np.float64), solution.dual_point
         r = np.zeros(len(c)) if point is None else self.signed(point.y, point.p)
         scores, products = self.gram.products(c, r)
-        primal = self.primal(c, scores)
+        primal, zeros = self.primal(c, scores), np.zeros(len(c))
+        if (at_zero := self.primal(zeros, zeros)) < primal:
+            c, scores, primal = zeros, zeros, at_zero
         dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate, products)
         history = {name: list(values) for name, values in solution.history.items()}
         history["primal"][-1], history["dual"][-1] = primal, dual

@@ -21,7 +21,7 @@ HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
 # Share of the objective at w = 0 below which a difference from it is rounding.
-_NO_GAIN = 16 * float(np.finfo(float).eps)
+_NO_GAIN = 64 * float(np.finfo(float).eps)
 
 
 class WeightedRows:

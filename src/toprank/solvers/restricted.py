@@ -157,7 +157,9 @@ class Restricted:
         u, p = self.feasible(state)
         S = float(u.sum())
         v = self.rows.combine(np.concatenate([u, S * p])) - S * self.g
-        return dual_value(self.surrogate, self.share, u, float(v @ v), self.alpha)[0]
+        with np.errstate(over="ignore"):  # a point that went astray has no bound
+            squared_norm = float(v @ v)
+        return dual_value(self.surrogate, self.share, u, squared_norm, self.alpha)[0]
 
     def conjugate_model(self, state: State) -> tuple[Floats, Floats]:
         """Slope and curvature of Σ a ℓ*(u / a) in the multipliers, zero for those of threshold rows."""
