@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix, hstack
+from scipy.sparse import csr_matrix, hstack
 
 from toprank import DegenerateSolutionWarning, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.formulations.certificates import lower_bound
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
-from toprank.solvers.choice import automatic_phases, heaviest_column, linear_phase, without_empty_columns
+from toprank.solvers.choice import automatic_phases, linear_phase, unevenness, without_empty_columns
 from toprank.solvers.phases import Phase, solve_in_phases
 from toprank.solvers.problem import HISTORY, Problem
 
@@ -115,10 +115,15 @@ def test_what_auto_stands_for():
     assert names(sparse(alike, positive, Formulation(SURROGATES["quadratic"], Quantile(0.1)))) == ["restarts"]
 
 
-def test_the_heaviest_column():
-    X = csr_array(np.array([[3.0, 0.0, 0.0], [4.0, 1.0, 0.0]]))
-    assert heaviest_column(X) == pytest.approx(25 / 13)
-    assert heaviest_column(csr_array((3, 2))) == 0.0
+def test_unevenness():
+    X, _ = sparse_rows(3000, 5000, 20)
+    assert 0.3 < unevenness(X) < 2.0
+    assert unevenness(7.0 * X) == pytest.approx(unevenness(X), rel=1e-6)
+    one_heavy = X.copy()
+    one_heavy.data[one_heavy.indices == 0] *= 100.0
+    assert unevenness(one_heavy) > 20.0
+    assert unevenness(csr_matrix(np.ones((300, 300)))) > 20.0  # each column is light, but they share a direction
+    assert unevenness(csr_matrix((3, 2))) == 0.0
 
 
 @pytest.mark.parametrize("model", [TopPush(), TopPushK(k=5), TauFPL(tau=0.1), TopMeanK(tau=0.7), PatMatNP(tau=0.1)])

@@ -82,11 +82,12 @@ feature_map_ : callable
 
 _SOLVERS = {
     "mean": """\
-"auto" is "newton", a certified interior-point method with working sets, and for wide sparse data "pairs", ascent of
-    the dual by two multipliers at a time. With a kernel it is "pairs", or "low-rank" for the logistic and the
-    exponential loss: a factor of the kernel matrix that grows until the gap is met with the true kernel. "apg" is the
-    accelerated gradient method of the TopPush paper; "sgd" the basic stochastic gradient of the framework paper;
-    "dual-cd" the coordinate ascent of the kernel paper.""",
+"auto" is "newton", a certified interior-point method with working sets; for wide sparse data it begins with
+    "pairs", ascent of the dual by two multipliers at a time, or with adapted accelerated gradients ("apg") where the
+    columns are alike; where one does not arrive, the next goes on from there. With a kernel it is "pairs", or
+    "low-rank" for the logistic and the exponential loss: a factor of the kernel matrix that grows until the gap is met
+    with the true kernel. "apg" is the accelerated gradient method of the TopPush paper; "sgd" the basic stochastic
+    gradient of the framework paper; "dual-cd" the coordinate ascent of the kernel paper.""",
     "smooth": """\
 "auto" is "newton", Newton's method with a certificate. With a kernel it is "pairs", ascent of the dual by two
     multipliers at a time, for the quadratic loss and up to 8,000 rows, else "low-rank": a factor of the kernel matrix

@@ -49,6 +49,7 @@ from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Exponential, Logistic, PiecewiseQuadratic
 from toprank.formulations.thresholds import TopMean
 from toprank.saved_state import Array, Schema
+from toprank.solvers.matrix import largest_eigenvalue
 from toprank.solvers.problem import Problem, Recorder, Solution, best_on_segment, relative_gap
 from toprank.solvers.projection import project_balanced, project_capped
 
@@ -56,8 +57,6 @@ Floats = NDArray[np.float64]
 # Bounds of the margin ε, and the relative rounding of g that the acceptance test forgives.
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-12, 0.1
 _ROUNDING = 1e-14
-# Steps of the power method for the first L.
-_POWER_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -159,12 +158,8 @@ class _Dual:
         smallest = 1 / (len(self.weights) + len(self.problem.threshold_rows))
         if not adaptive:
             return smallest
-        v = np.random.default_rng(0).standard_normal(self.problem.X.shape[1])
-        for _ in range(_POWER_STEPS):
-            scores = self.problem.scores(v)
-            v = self.problem.combine(scores / max(float(np.linalg.norm(scores)), np.finfo(float).tiny))
-        self.recorder.passes += 2 * _POWER_STEPS
-        curvature = max(0.5 * float(v @ v) / self.penalty, smallest)
+        self.recorder.passes += 4
+        curvature = max(0.5 * largest_eigenvalue(self.problem.X) / self.penalty, smallest)
         middle = np.array([min(1.0, 0.5 * self.surrogate.max_slope)])
         self.rho = 1.0 + float(self.surrogate.conjugate_curvature(middle)[0]) / curvature
         return curvature

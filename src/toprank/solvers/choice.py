@@ -2,9 +2,9 @@
 
 What `solver="auto"` stands for is a chain of phases (`toprank.solvers.phases`), by what the data are:
 
-1. Wide sparse data, of more than 3000 columns in use, in which no column weighs much more than the others: accelerated
-   gradients, whose number of passes grows with the root of the largest curvature. Thousands of rows then share the
-   threshold, too many for the pairs.
+1. Wide sparse data, of more than 3000 columns in use, in which no direction weighs much more than in random data:
+   accelerated gradients, whose number of passes grows with the root of the largest curvature. Thousands of rows then
+   share the threshold, too many for the pairs.
 2. Other wide sparse data, as text: the pair method, if it is made for the formulation. It is slow where fewer columns
    than rows carry most of the weight, and ends after so many moves a row, or where its products leave the memory.
 3. All else, and where 1 or 2 did not arrive: the interior-point method.
@@ -25,14 +25,15 @@ from scipy.sparse import issparse
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
+from toprank.solvers.matrix import largest_eigenvalue
 from toprank.solvers.phases import Phase
 from toprank.solvers.problem import Problem, Solution
 from toprank.solvers.working_rows import MOST_FEATURES
 
-# Largest weight of a column, times the rows, up to which columns are alike, and the rows from which on that is asked.
-_ALIKE, _MANY_ROWS = 100.0, 2000
+# Unevenness up to which columns are alike, and the rows from which on that is asked.
+_ALIKE, _MANY_ROWS = 4.0, 2000
 # Iterations of accelerated gradients that have to halve the gap.
-_PATIENCE = 100
+_PATIENCE = 50
 # Moves of the pair method, in all and for each row, and the rows whose products with each other fit into memory.
 _MOVES, _MOVES_A_ROW, _ROWS_IN_MEMORY = 5000, 40, 8000
 
@@ -94,18 +95,23 @@ def automatic_phases(problem: Problem) -> list[Phase]:
     pairs = [linear_phase("pairs", moves, within_memory=True)] if supports_pairs(formulation) else []
     if not (issparse(problem.X) and problem.X.shape[1] > MOST_FEATURES):
         return [newton, *(pairs if n <= _ROWS_IN_MEMORY else [])]
-    if n >= _MANY_ROWS and heaviest_column(problem.X) <= _ALIKE:
+    if n >= _MANY_ROWS and unevenness(problem.X) <= _ALIKE:
         return [linear_phase("apg", adaptive=True, patience=_PATIENCE), newton]
     return [*pairs, newton]
 
 
-def heaviest_column(X: Any) -> float:
-    """The largest squared norm of a column of a CSR matrix over the mean squared norm of a row.
+def unevenness(X: Any) -> float:
+    """The largest eigenvalue of XᵀX for a CSR matrix, as a multiple of that of independent entries of equal variance.
 
-    It is a lower bound of the largest eigenvalue of XXᵀ in units of a typical row.
+    It is bounded from below by the heaviest column and, unless that says enough, by the power method. The iterations of
+    a gradient method grow with its root.
     """
-    squares = np.bincount(X.indices, weights=np.square(X.data, dtype=np.float64), minlength=1)
-    return float(squares.max() * X.shape[0] / max(float(squares.sum()), np.finfo(float).tiny))
+    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=1)
+    n_used = max(int(np.count_nonzero(squares)), 1)
+    share = float(1 / np.sqrt(X.shape[0]) + 1 / np.sqrt(n_used)) ** 2
+    independent = max(share * float(squares.sum()), float(np.finfo(float).tiny))
+    by_column = float(squares.max()) / independent
+    return by_column if by_column > _ALIKE else max(by_column, largest_eigenvalue(X) / independent)
 
 
 def without_empty_columns(problem: Problem) -> tuple[Problem, NDArray[np.intp] | None]:

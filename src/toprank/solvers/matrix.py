@@ -27,6 +27,9 @@ _FEW_ENTRIES = 100_000
 # Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
 _PAIRS_OF_A_PART = 4e6
 
+# Steps of the power method, of two passes each.
+_POWER_STEPS = 2
+
 
 def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
     """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ in float64; rows of weight zero cost nothing.
@@ -111,6 +114,15 @@ def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
     for start in range(block.start, max(block.stop, block.start + 1), step):
         rows = slice(start, min(start + step, block.stop))
         yield rows, X[rows].astype(np.float64)
+
+
+def largest_eigenvalue(X: Any) -> float:
+    """A lower bound of the largest eigenvalue of XᵀX, mostly within a factor of two: four passes."""
+    v = np.random.default_rng(0).standard_normal(X.shape[1])
+    for _ in range(_POWER_STEPS):
+        scores = matvec(X, v)
+        v = transpose_matvec(X, scores / max(float(np.linalg.norm(scores)), np.finfo(float).tiny))
+    return float(v @ v)
 
 
 def _blocks(n_rows: int, n_columns: int) -> list[slice]:
