@@ -47,21 +47,20 @@ def test_a_stopped_writer_loses_nothing(to_score):
     assert command.returncode == 0
 
 
-def test_a_full_disk_is_no_success(to_score, tmp_path):
-    """The disk takes a part of a block."""
-    arguments, expected = to_score
-    limit = 100_001
+def test_a_full_disk_is_no_success(tmp_path):
+    """The disk takes a part of what is written at once."""
+    limit = 101
 
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    with open(tmp_path / "out.csv", "wb") as stream:
-        command = start(*arguments, stdout=stream, preexec_fn=small_files)
+    with open(tmp_path / "out.json", "wb") as stream:
+        command = start("info", "--json", stdout=stream, preexec_fn=small_files)
         said = command.communicate()[1]
     assert command.returncode == 1
     assert said.startswith("error: standard output cannot be written (File too large)")
     assert said.count("\n") == 1
-    assert (tmp_path / "out.csv").read_bytes() == expected[:limit]
+    assert (tmp_path / "out.json").read_bytes() == run("info", "--json").stdout_bytes[:limit]
 
 
 def test_a_full_disk_leaves_the_old_file(to_score, tmp_path):
