@@ -126,6 +126,14 @@ def test_an_outlier_does_not_stop_the_others(name, threshold, of_positives, fact
         assert primal == pytest.approx(exact(problem), rel=1.1e-4)
 
 
+@pytest.mark.parametrize(("name", "seed"), [("logistic", 52), ("logistic", 81), ("exponential", 20)])
+def test_a_multiplier_that_has_vanished_comes_back(name, seed):
+    """Of several outliers one may be far above the threshold on the way, and below it at the optimum."""
+    problem = make_problem(np.random.default_rng(seed), name, "k=3", n=200, d=20, shift=0.5, alpha=0.01)
+    problem.X[np.flatnonzero(problem.positive)[:3]] *= 1e6
+    assert solve_newton(problem).gap <= 1e-4
+
+
 @pytest.mark.parametrize("name", ["logistic", "exponential"])
 def test_heavy_tails_in_working_sets(name):
     rng = np.random.default_rng(0)

@@ -75,7 +75,7 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         direction, image, step = _mehrotra_direction(problem, state, images, dual, mu, last_step)
         step *= max(0.99, 1 - mu) if step < 1 else 1.0
         images = images + step * image
-        following = problem.moved(state, step, direction, -images[: problem.m])
+        following = problem.moved(state, step, direction, -images[: problem.m], mu)
         if not following.is_finite():
             break
         state, last_step = following, step

@@ -39,6 +39,8 @@ _LEAST = 1e-100
 _LEFT = 0.01
 # Rounds of scaling; each halves the logarithm of what is left.
 _EQUILIBRATIONS = 5
+# A multiplier is behind its gap if it is smaller than the slope of the loss there by a factor of e to this power.
+_BEHIND = 5.0
 
 
 @dataclass
@@ -173,12 +175,13 @@ class Restricted:
             curvature[:m] = surrogate.conjugate_curvature(state.y[:m] / share) / share
         return slope, curvature
 
-    def moved(self, state: State, step: float, direction: State, z: Floats) -> State:
+    def moved(self, state: State, step: float, direction: State, z: Floats, mu: float) -> State:
         """The iterate after a step, which ends at the gaps t − s⁺ = z of the positives.
 
         Newton's equation of a multiplier that is its own barrier is linear in u, but log u may have far to go. If it
         kept the step inside the domain, one outlier would hold up all rows. Instead, a multiplier that would leave
-        its domain takes the value that the loss has at its gap, if that lies further in its direction.
+        its domain takes the value that the loss has at its gap, if that lies further in its direction. A vanished one
+        that is far behind its gap comes back as μ at most, as with other losses, since growing from nothing takes long.
         """
         following = state.moved(step, direction)
         if not self.has_barrier:
@@ -190,6 +193,8 @@ class Restricted:
         following.gaps = np.where(low, lower, np.maximum(z, state.gaps))
         inside = ~(low | high)
         following.gaps[inside] = surrogate.conjugate_derivative(after[inside])
+        back = np.minimum(z, surrogate.conjugate_derivative(np.minimum(mu / self.share, 0.5 * surrogate.max_slope)))
+        following.gaps = np.where(back - following.gaps > _BEHIND, back, following.gaps)
         following.y[:m] = np.maximum(self.share * surrogate.derivative(following.gaps), _LEAST)
         return following
 
