@@ -53,6 +53,12 @@ class KernelProblem(WeightedRows):
         given = self.precision * float(np.sqrt(self.gram.n)) * float(r**2 @ np.abs(self.gram.diagonal))
         return max(square, 0.0) + given + rounding_of_square(self.gram.diagonal, r)
 
+    def rounding(self, c: Floats, scores: Floats) -> float:
+        """How much the objective at c, whose scores are known, may be off by rounding, to first order."""
+        _, slopes, _ = self.formulation.evaluate(scores, self.positive, self.weights)
+        square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (c, slopes))
+        return 0.5 * self.alpha * square + float(np.sqrt(square * of_slopes))
+
     def lower_bound(
         self, y: Floats, p: Floats, threshold_conjugate: float = 0.0, products: Floats | None = None
     ) -> float:
@@ -72,6 +78,7 @@ class KernelProblem(WeightedRows):
         if (at_zero := self.primal(zeros, zeros)) < primal:
             c, scores, primal = zeros, zeros, at_zero
         dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate, products)
+        dual = max(dual - self.rounding(c, scores), 0.0)
         history = {name: list(values) for name, values in solution.history.items()}
         history["primal"][-1], history["dual"][-1] = primal, dual
         history["gap"][-1] = gap = relative_gap(primal, dual)
