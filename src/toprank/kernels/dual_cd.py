@@ -128,10 +128,10 @@ def solve_dual_cd(
         recorder.passes += 2 * len(chosen) / len(scores)
         if moves == 0 and dual.ascend(whole, np.arange(n_variables), diagonal, scores, variables, least) == 0:
             break
-    history = recorder.rows
-    return Solution(
-        best, threshold, best_primal, lower, iteration, converged, history, state=variables, dual_point=point
+    solution = Solution(
+        best, threshold, best_primal, lower, iteration, converged, recorder.rows, state=variables, dual_point=point
     )
+    return problem.certified(solution, np.float64, tol)  # the scores were updated many times, and rounded each time
 
 
 @dataclass(frozen=True)
