@@ -45,9 +45,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from toprank.datasets import five_folds, load, load_task
+from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.metrics import optroc_accuracy
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
-from toprank.solvers.matrix import one_blas_thread
 
 SCALERS = {
     "rows": Normalizer(),

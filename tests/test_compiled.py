@@ -125,7 +125,7 @@ def test_no_loop_of_the_package_needs_a_folder_to_write_to(tmp_path):
 import importlib, toprank
 for name in {modules_with("@compiled(")}: importlib.import_module(name)
 import numpy as np
-from toprank.solvers._kernels import csr_sandwich
+from toprank.matrices._csr_sandwich import csr_sandwich
 H = np.zeros((1, 1))
 csr_sandwich(np.array([0, 1]), np.array([0]), np.array([3.0]), np.array([0]), np.array([1.0]), H)
 print(toprank.__file__, H[0, 0])

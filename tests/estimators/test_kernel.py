@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from toprank import DegenerateSolutionWarning, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
-from toprank.kernels import features
+from toprank.matrices import features
 
 MODELS = [TopPush(), TopPushK(k=3), TauFPL(tau=0.1), TopMeanK(tau=0.5), PatMat(tau=0.1), PatMatNP(tau=0.1)]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -68,7 +68,7 @@ def test_precomputed_callable_and_named_kernel_agree(model):
 @pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])
 def test_a_linear_kernel_is_the_linear_model(model, solver):
     if solver == "low-rank":
-        pytest.importorskip("toprank.kernels.low_rank")
+        pytest.importorskip("toprank.solvers.low_rank")
     X, y = blobs()
     linear = clone(model).set_params(tol=1e-8).fit(X, y)
     assert linear.solver_ == "newton"
@@ -90,7 +90,7 @@ def test_a_linear_kernel_is_the_linear_model(model, solver):
 @pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])
 def test_solvers_agree_with_a_kernel(model, solver):
     if solver == "low-rank":
-        pytest.importorskip("toprank.kernels.low_rank")
+        pytest.importorskip("toprank.solvers.low_rank")
     X, y = ring()
     reference = rbf(model).fit(X, y)
     fitted = quiet_fit(rbf(model, solver=solver, random_state=0), X, y)

@@ -310,7 +310,7 @@ def test_nystroem_comes_near_the_exact_form(monkeypatch):
     again = WMWRanker(kernel="rbf", n_components=150, random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.dual_coef_, low_rank.dual_coef_)
     whole = low_rank.predict(X)
-    monkeypatch.setattr("toprank.kernels.features._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("toprank.matrices.features._BLOCK_ENTRIES", 1000)
     np.testing.assert_allclose(low_rank.predict(X), whole, rtol=1e-10)
 
 

@@ -8,17 +8,17 @@ from exact import optimum
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
-from toprank.kernels.gram import Gram
-from toprank.kernels.kernel import Kernel
-from toprank.kernels.problem import KernelProblem
+from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.gram import Gram
+from toprank.matrices.kernel import Kernel
+from toprank.matrices.row_products import RowProducts
 from toprank.solvers import pair_ascent, row_products, working_set
 from toprank.solvers.choice import linear_solver, supports_pairs
-from toprank.solvers.matrix import one_blas_thread
-from toprank.solvers.newton import solve_newton
+from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_ascent import solve_linear_pairs, solve_pairs
 from toprank.solvers.problem import HISTORY, Problem
-from toprank.solvers.row_products import RowProducts
 from toprank.solvers.smooth_newton import solve_smooth_newton
+from toprank.solvers.working_set_newton import solve_newton
 
 QUANTILE = {"tau": 0.1, "beta": 0.5}
 THRESHOLDS = {

@@ -14,7 +14,7 @@ from toprank.decision import NeymanPearsonClassifier
 from toprank.persistence import load, save
 from toprank.tables import TableError, TableModel, open_table
 from toprank.tables.columns import prepared
-from toprank.tables.linear import NotFiniteError, linear_scorer
+from toprank.tables.linear_scorer import NotFiniteError, linear_scorer
 from toprank.tables.preprocessing import sparse_pipeline, table_pipeline
 from toprank.tables.scoring import Best, score_rows
 

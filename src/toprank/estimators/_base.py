@@ -26,9 +26,9 @@ from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
+from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.choice import automatic_phases, linear_phase, supports_pairs, without_empty_columns
-from toprank.solvers.matrix import one_blas_thread
 from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import Problem, Solution, WeightedRows, without_noise
 

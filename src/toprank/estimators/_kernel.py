@@ -17,13 +17,13 @@ from toprank.estimators._base import COMMON_STATE, TopClassifier, keep, without_
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
-from toprank.kernels.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, in_blocks
-from toprank.kernels.gram import Gram
-from toprank.kernels.kernel import Kernel
-from toprank.kernels.problem import KernelProblem
+from toprank.matrices.dense_or_sparse import transpose_matvec
+from toprank.matrices.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, in_blocks
+from toprank.matrices.gram import Gram
+from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known, Schema
 from toprank.solvers.choice import supports_pairs
-from toprank.solvers.matrix import transpose_matvec
+from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import Phase, solve_in_phases
 from toprank.solvers.problem import Solution, WeightedRows, without_noise
 
@@ -244,10 +244,10 @@ class KernelClassifier(TopClassifier):
 
             return Phase(name, solve_pairs, None, {"products": problem.gram, "cache_size": float(self.cache_size)})
         if name == "low-rank":
-            from toprank.kernels.low_rank import solve_low_rank
+            from toprank.solvers.low_rank import solve_low_rank
 
             return Phase(name, solve_low_rank)
-        from toprank.kernels.dual_cd import solve_dual_cd
+        from toprank.solvers.dual_cd import solve_dual_cd
 
         return Phase(name, solve_dual_cd, None, {"random_state": check_random_state(self.random_state)})
 

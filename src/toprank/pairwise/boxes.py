@@ -27,7 +27,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from toprank.pairwise._kernels import TERMS, box_moments, evaluate, interact
+from toprank.pairwise._box_sums import TERMS, box_moments, evaluate, interact
 from toprank.pairwise.pair_sums import FUNCTIONS, boxes_between
 
 Floats = NDArray[np.float64]

@@ -201,7 +201,7 @@ def erfc_sum(y: Floats, z: Floats, q: Floats, eps: float) -> Floats:
     .. math:: \mathrm{erfc}(s) \approx 1 - \frac4\pi \sum_{n = 1, 3, \dots}^{2p - 1}
               \frac{e^{-n^2 h^2}}{n} \sin(2 n h s)
     """
-    from toprank.pairwise._kernels import fourier_coefficients, fourier_sums  # imports numba
+    from toprank.pairwise._box_sums import fourier_coefficients, fourier_sums  # imports numba
 
     parameters = SeriesParameters.of(eps)
     width = 2 * parameters.cluster_radius

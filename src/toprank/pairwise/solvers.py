@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec
 from toprank.pairwise.objective import LossPoint, PairLoss
-from toprank.solvers.matrix import matvec, sandwich, transpose_matvec
 from toprank.solvers.problem import logger
 
 Floats = NDArray[np.float64]

@@ -17,13 +17,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from toprank.checks import require_count, require_positive
 from toprank.estimators._anew import anew_or_unchanged
 from toprank.estimators._base import check_indices, check_magnitude, keep, without_offset
-from toprank.kernels.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
-from toprank.kernels.kernel import Kernel
+from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
+from toprank.matrices.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
 from toprank.pairwise.pair_sums import check_summation
 from toprank.saved_state import FEATURES, HISTORY, LABEL_TYPES, Array, Chosen, Kind, Known, Number, Rule, Schema, count
-from toprank.solvers.matrix import one_blas_thread
 
 SOLVERS = ("newton-cg", "ncg")
 

@@ -21,14 +21,16 @@ _TOPRANK = {
     "decision": ("NeymanPearsonClassifier", "TopKClassifier"),
     "online": ("CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"),
 }
-# What estimators keep in their attributes.
+# What estimators keep in their attributes: the name in files, which outlives a move as well, and the module of today.
 _TOPRANK_PARTS = {
-    "kernels.kernel": ("Kernel",),
-    "kernels.features": ("FourierFeatures", "NystroemFeatures"),
-    "solvers.problem": ("DualPoint", "Solution"),
-    "solvers.apg": ("DualPoint",),
-    "solvers.pair_ascent": ("Multipliers",),
-    "tables.model": ("TableModel",),
+    "kernels.kernel.Kernel": "matrices.kernel",
+    "kernels.features.FourierFeatures": "matrices.features",
+    "kernels.features.NystroemFeatures": "matrices.features",
+    "solvers.problem.DualPoint": "solvers.problem",
+    "solvers.problem.Solution": "solvers.problem",
+    "solvers.apg.DualPoint": "solvers.apg",
+    "solvers.pair_ascent.Multipliers": "solvers.pair_ascent",
+    "tables.model.TableModel": "tables.model",
 }
 _SKLEARN = {
     "pipeline": ("FeatureUnion", "Pipeline"),
@@ -67,7 +69,8 @@ _HOMES = {
     for package, table in (("toprank", _TOPRANK), ("sklearn", _SKLEARN))
     for module, names in table.items()
     for name in names
-} | {f"toprank.{module}.{name}": f"toprank.{module}" for module, names in _TOPRANK_PARTS.items() for name in names}
+} | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
+_NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.
 _WARM_START_STATE = frozenset({"_solution"})
 
@@ -94,7 +97,8 @@ class AllowedClasses:
         if self._trusted.get(own) is cls:
             return own
         public = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
-        return next((name for name in (public, own) if name in _HOMES and self.class_of(name) is cls), None)
+        names = (public, _NAMES.get(own, own))
+        return next((name for name in names if name in _HOMES and self.class_of(name) is cls), None)
 
     def class_of(self, name: Any) -> type:
         """The class of a name in a file."""

@@ -1,7 +1,7 @@
 """From the nodes of a model file to objects.
 
 Only data are made: no function or class is looked up by a name of the file, except in the tables of
-`toprank.persistence.allowed` and `toprank.persistence.plain`.
+`toprank.persistence.allowed` and `toprank.persistence.plain_types`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toprank.persistence.allowed import AllowedClasses, hides
 from toprank.persistence.container import Container
 from toprank.persistence.errors import ModelFileError
-from toprank.persistence.plain import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
+from toprank.persistence.plain_types import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
 from toprank.persistence.validate import check_state
 
 _FLOATS = {name: float(name) for name in ("inf", "-inf", "nan")}

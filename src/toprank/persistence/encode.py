@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from toprank.persistence.allowed import AllowedClasses, state_of
 from toprank.persistence.container import is_fortran
 from toprank.persistence.errors import ModelFileError
-from toprank.persistence.plain import DTYPE, NAME_OF_TYPE, SPARSE_FORMATS
+from toprank.persistence.plain_types import DTYPE, NAME_OF_TYPE, SPARSE_FORMATS
 from toprank.persistence.validate import check_state
 
 

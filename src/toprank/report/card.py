@@ -15,8 +15,8 @@ from toprank.decision import NeymanPearsonClassifier
 from toprank.ranking.ranked_list import RankedList
 from toprank.report.figures import convergence
 from toprank.report.inspection import Anatomy
+from toprank.report.numbers_as_text import cell, count, number, percent, round_percent
 from toprank.report.svg import Figure
-from toprank.report.words import cell, count, number, percent, round_percent
 
 Rows = list[tuple[str, str]]
 

@@ -22,8 +22,8 @@ from toprank.report.embedding import embed
 from toprank.report.importance import Importance, importance
 from toprank.report.inspection import Anatomy, anatomy
 from toprank.report.metrics_table import Metric, metric_rows, share_limits
+from toprank.report.numbers_as_text import cell, count, limits, number, percent, round_percent
 from toprank.report.top_rows import top_rows
-from toprank.report.words import cell, count, limits, number, percent, round_percent
 
 
 @dataclass(frozen=True)

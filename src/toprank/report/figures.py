@@ -12,8 +12,8 @@ from toprank.ranking.curves import PrecisionAtKCurve, PrecisionRecallCurve, RocC
 from toprank.ranking.ranked_list import RankedList
 from toprank.ranking.thinning import thin
 from toprank.ranking.tie_runs import Floats
+from toprank.report.numbers_as_text import count, number, percent, round_percent
 from toprank.report.svg import Figure, count_axis, linear_axis, log_axis, rate_axis, share_axis
-from toprank.report.words import count, number, percent, round_percent
 
 # The figures are narrower than a page.
 COLUMNS = 400

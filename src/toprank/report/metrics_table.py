@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from toprank.metrics import partial_auc_score, wmw_score
 from toprank.ranking.intervals import clopper_pearson
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
-from toprank.report.words import count, limits, number, percent, round_percent
+from toprank.report.numbers_as_text import count, limits, number, percent, round_percent
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)
 LIST_LENGTHS = (10, 100, 1000)

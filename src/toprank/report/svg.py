@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from toprank.plots._style import log_ticks
 from toprank.ranking.tie_runs import Floats
-from toprank.report.words import count, round_percent, superscript
+from toprank.report.numbers_as_text import count, round_percent, superscript
 
 WIDTH, HEIGHT = 360, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 340, 24, 208

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.report.words import cell, number
+from toprank.report.numbers_as_text import cell, number
 
 MOST_COLUMNS = 30
 

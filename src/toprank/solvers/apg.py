@@ -48,8 +48,8 @@ from numpy.typing import NDArray
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Exponential, Logistic, PiecewiseQuadratic
 from toprank.formulations.thresholds import TopMean
+from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.saved_state import Array, Schema
-from toprank.solvers.matrix import largest_eigenvalue
 from toprank.solvers.problem import Problem, Recorder, Solution, best_on_segment, relative_gap
 from toprank.solvers.projection import project_balanced, project_capped
 

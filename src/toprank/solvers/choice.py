@@ -25,7 +25,7 @@ from scipy.sparse import issparse
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
-from toprank.solvers.matrix import largest_eigenvalue
+from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.solvers.phases import Phase
 from toprank.solvers.problem import Problem, Solution
 from toprank.solvers.working_rows import MOST_FEATURES
@@ -61,14 +61,14 @@ def linear_solver(name: str, formulation: Formulation) -> Callable[..., Solution
 
         return solve_apg
     if name == "restarts":
-        from toprank.solvers.descent import solve_grill
+        from toprank.solvers.quantile_descent import solve_grill
 
         return solve_grill
     if isinstance(formulation.threshold, SurrogateQuantile):
         from toprank.solvers.smooth_newton import solve_smooth_newton
 
         return solve_smooth_newton
-    from toprank.solvers.newton import solve_newton
+    from toprank.solvers.working_set_newton import solve_newton
 
     return solve_newton
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from toprank.solvers.matrix import Cholesky, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 from toprank.solvers.problem import Recorder
 
 Floats = NDArray[np.float64]

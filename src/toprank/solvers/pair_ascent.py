@@ -6,7 +6,7 @@ piecewise quadratic surrogates with the mean of the k largest scores, and for th
 1. A first point: equal multipliers for (some of) the positives, and the threshold's gradient at their mean.
 2. Working set: the positives and the threshold rows that score highest.
 3. Moves of two multipliers with the largest gain to second order, on the working set, until its own gap is small
-   (`toprank.solvers._pair_ascent`). Products of rows are kept up to `cache_size`; the rest is computed again.
+   (`toprank.solvers._pair_moves`). Products of rows are kept up to `cache_size`; the rest is computed again.
 4. The multipliers, zero elsewhere, are feasible for the whole problem: a lower bound. One product scores all rows; the
    best point on the segment from the best so far is the new best.
 5. Stop when the relative gap is at most `tol`; otherwise add the rows that are above the threshold or below their
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import SurrogateQuantile, top_mean
+from toprank.matrices.row_products import RowProducts
 from toprank.saved_state import Array, Schema
-from toprank.solvers.pair_play import DualTerms, Play, filled
+from toprank.solvers.pair_dual import DualTerms, Play, filled
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
-from toprank.solvers.row_products import RowProducts
 from toprank.solvers.working_set import Products, WorkingSet
 
 Floats = NDArray[np.float64]

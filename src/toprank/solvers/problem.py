@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.formulation import Formulation
+from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Part, Schema, Table, count
-from toprank.solvers.matrix import matvec, transpose_matvec
 
 Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")

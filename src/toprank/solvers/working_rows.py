@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, get_index_dtype, issparse
 
-from toprank.solvers.matrix import Cholesky, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

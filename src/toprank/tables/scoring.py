@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from toprank.tables.columns import prepared
 from toprank.tables.errors import TableError
-from toprank.tables.linear import NotFiniteError, linear_scorer
+from toprank.tables.linear_scorer import NotFiniteError, linear_scorer
 from toprank.tables.parquet_file import converted
 from toprank.tables.source import VERBATIM, polars, require_columns
 from toprank.tables.training import check_kind, id_in, needed_kinds

@@ -1,0 +1,197 @@
+"""The few operations that the solvers need of a matrix, dense or CSR.
+
+Dense products are BLAS calls on blocks of rows, several at a time; the sparse sandwich product is a compiled loop over
+the rows that take part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.sparse import issparse
+
+Floats = NDArray[np.float64]
+# Entries of a block of rows: a few megabytes.
+_BLOCK_ENTRIES = 2_000_000
+# Entries that are converted to float64 at a time.
+_CONVERTED_ENTRIES = 1 << 16
+# A sparse matrix of at most so many entries, zeros included, is made dense for its sandwich product.
+_FEW_ENTRIES = 100_000
+# Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
+_PAIRS_OF_A_PART = 4e6
+
+# Steps of the power method, of two passes each.
+_POWER_STEPS = 2
+
+
+def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
+    """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ in float64; rows of weight zero cost nothing.
+
+    The dense product subtracts the centre first, which loses no digits in columns that hardly vary.
+    """
+    active = np.flatnonzero(weights)
+    n_features = X.shape[1]
+    if issparse(X) and _cheaper_dense(X):
+        X = X.toarray()
+    if issparse(X):
+        H = _csr_sandwich(X, active, weights)
+        if centre is not None and len(active):
+            mean = np.asarray(X.T @ weights, dtype=np.float64)
+            H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
+        return H
+    everything = len(active) == len(weights)
+
+    def product(block: slice) -> Floats:
+        rows = block if everything else active[block]
+        root = np.sqrt(weights[rows])[:, None]
+        Z = X[rows] * root if centre is None else (X[rows] - centre) * root
+        return np.asarray(Z.T @ Z, dtype=np.float64)
+
+    return _sum_over_blocks(product, len(active), n_features, np.zeros((n_features, n_features)))
+
+
+def _cheaper_dense(X: Any) -> bool:
+    """Whether BLAS on a dense copy is worth it: few zeros, or so few rows that loading compiled code would be felt."""
+    entries = X.shape[0] * X.shape[1]
+    return bool(entries <= _FEW_ENTRIES or (entries <= _BLOCK_ENTRIES and X.nnz > 0.2 * entries))
+
+
+def _csr_sandwich(X: Any, active: NDArray[np.intp], weights: Floats) -> Floats:
+    """The sum over the active rows in parts, whose number does not depend on the cores."""
+    from toprank.matrices._csr_sandwich import csr_sandwich  # imports numba, which dense data do not need
+
+    n_features = X.shape[1]
+    pairs = 0.5 * len(active) * (X.nnz / X.shape[0]) ** 2
+    n_parts = 1 + int(min(7, pairs / max(_PAIRS_OF_A_PART, 8 * n_features**2)))
+    step = max(1, -(-len(active) // n_parts))
+
+    def product(rows: slice) -> Floats:
+        H = np.zeros((n_features, n_features))
+        csr_sandwich(X.indptr, X.indices, X.data, active[rows], weights, H)
+        return H
+
+    first, *others = in_parallel(product, [slice(start, start + step) for start in range(0, len(active) or 1, step)])
+    for part in others:
+        first += part
+    return first
+
+
+def matvec(X: Any, w: Floats) -> Floats:
+    """X w, with sums in float64; a large dense X is multiplied in blocks of rows, on all cores."""
+    if issparse(X):
+        return np.asarray(X @ w)
+    blocks = _blocks(len(X), X.shape[1])
+    return np.concatenate(in_parallel(lambda block: np.concatenate([Z @ w for _, Z in _in_double(X, block)]), blocks))
+
+
+def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
+    """Xᵀ r, likewise."""
+    if issparse(X):
+        return np.asarray(X.T @ row_weights)
+
+    def product(block: slice) -> Floats:
+        return sum((Z.T @ row_weights[rows] for rows, Z in _in_double(X, block)), np.zeros(X.shape[1]))
+
+    return _sum_over_blocks(product, len(X), X.shape[1], np.zeros(X.shape[1]))
+
+
+def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
+    """A block of rows as float64: as it is, or a few rows at a time that stay in the cache of a core.
+
+    Sums of products in float32 would be no bounds of anything where the rows are far from the origin.
+    """
+    if X.dtype == np.float64:
+        yield block, X[block]
+        return
+    step = max(1, _CONVERTED_ENTRIES // max(X.shape[1], 1))
+    for start in range(block.start, max(block.stop, block.start + 1), step):
+        rows = slice(start, min(start + step, block.stop))
+        yield rows, X[rows].astype(np.float64)
+
+
+def largest_eigenvalue(X: Any) -> float:
+    """A lower bound of the largest eigenvalue of XᵀX, mostly within a factor of two: four passes."""
+    v = np.random.default_rng(0).standard_normal(X.shape[1])
+    for _ in range(_POWER_STEPS):
+        scores = matvec(X, v)
+        v = transpose_matvec(X, scores / max(float(np.linalg.norm(scores)), np.finfo(float).tiny))
+    return float(v @ v)
+
+
+def _blocks(n_rows: int, n_columns: int) -> list[slice]:
+    """Blocks of rows whose size depends on the number of columns only: sums are the same for any number of cores."""
+    step = max(256, _BLOCK_ENTRIES // max(n_columns, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)] or [slice(0, 0)]
+
+
+def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns: int, total: Floats) -> Floats:
+    """Add up the products of the blocks, always in the same order."""
+    blocks = _blocks(n_rows, n_columns)
+    for start in range(0, len(blocks), 8):  # a few at a time, so that few products are in memory
+        for part in in_parallel(product, blocks[start : start + 8]):
+            total += part
+    return total
+
+
+def in_parallel(function: Callable[[slice], NDArray[Any]], blocks: list[slice]) -> list[NDArray[Any]]:
+    """Call a function on blocks, as many at a time as there are cores."""
+    if len(blocks) == 1:
+        return [function(blocks[0])]
+    with ThreadPoolExecutor(n_cores()) as pool:
+        return list(pool.map(function, blocks))
+
+
+def n_cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+class Cholesky:
+    """Factor of a positive semidefinite matrix, of which the lower triangle is read, guarded against singularity.
+
+    The matrix is scaled to a unit diagonal first. If it is not numerically positive definite, a growing multiple of the
+    identity is added: a solver with a line search then takes a safe, slightly shorter step.
+    """
+
+    def __init__(self, H: Floats) -> None:
+        diagonal = H.diagonal()
+        self.scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        scaled = H * self.scale * self.scale[:, None]
+        guard = 0.0
+        while True:
+            matrix = scaled if guard == 0 else scaled + guard * np.eye(len(H))
+            self.factor, failed = lapack.dpotrf(matrix, lower=1)
+            if not failed:
+                break
+            guard = max(1e-14, 100 * guard)
+
+    def solve(self, right: Floats) -> Floats:
+        """Solve for one right-hand side, or for several as columns."""
+        scale = self.scale if right.ndim == 1 else self.scale[:, None]
+        solution, _ = lapack.dpotrs(self.factor, scale * right, lower=1)
+        return np.asarray(scale * solution)
+
+
+_controller: Any = None
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread.
+
+    More threads slow small products down, and the order of their sums would depend on their number; large products are
+    split into blocks here.
+    """
+    global _controller  # looking the libraries up takes milliseconds, so it is done once
+    if _controller is None:
+        from threadpoolctl import ThreadpoolController
+
+        _controller = ThreadpoolController()
+    context: AbstractContextManager[Any] = _controller.limit(limits=1, user_api="blas")
+    return context

@@ -1,0 +1,261 @@
+"""The dual of the pair method on a working set: moves of two multipliers, and Newton steps for many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.formulations.certificates import dual_value
+from toprank.formulations.surrogates import PiecewiseQuadratic
+from toprank.formulations.thresholds import SurrogateQuantile, TopMean, top_mean
+from toprank.matrices.dense_or_sparse import Cholesky
+from toprank.solvers._pair_moves import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, TOTAL, ascend
+from toprank.solvers.problem import WeightedRows, relative_gap
+from toprank.solvers.working_set import Rows, WorkingSet
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# Parts of a Newton direction that are tried; what leaves the bounds is put back onto them.
+_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+
+
+@dataclass
+class DualTerms:
+    r"""What the dual needs beside the products of rows.
+
+    .. math:: \max_{u, b}\; \text{shift} \sum u - \text{width} \sum \frac{u_i^2}{2 a_i} - \frac{1}{2\alpha} \|w\|^2
+              + e \sum b - \sum \frac{d_j b_j^2}{2 \delta} - \tau \delta, \qquad \sum u = \sum b = S,
+
+    with 0 ≤ u ≤ `top` and 0 ≤ b ≤ `caps` S. For a mean of the largest scores e, d and τ are zero; for the quantile of a
+    surrogate the caps are infinite.
+    """
+
+    problem: WeightedRows
+    surrogate: PiecewiseQuadratic
+    top: Floats
+    caps: Floats
+    d: Floats
+    e: float
+    tau: float
+
+    @classmethod
+    def of(cls, problem: WeightedRows) -> DualTerms:
+        """The terms of a problem that the pair method supports."""
+        surrogate, threshold = problem.formulation.surrogate, problem.formulation.threshold
+        assert isinstance(surrogate, PiecewiseQuadratic)
+        top, n = problem.positive_share * surrogate.max_slope, len(problem.threshold_rows)
+        if isinstance(threshold, SurrogateQuantile):
+            beta = threshold.beta
+            d = surrogate.width / (problem.threshold_share * beta**2)
+            return cls(problem, surrogate, top, np.full(n, np.inf), d, surrogate.shift / beta, threshold.tau)
+        assert isinstance(threshold, TopMean)
+        caps = threshold.caps(problem.threshold_weights)
+        return cls(problem, surrogate, top, np.full(n, np.inf) if caps is None else caps, np.zeros(n), 0.0, 0.0)
+
+    @property
+    def has_caps(self) -> bool:
+        """Whether b has upper bounds."""
+        return bool(np.isfinite(self.caps[0]))
+
+    def best_delta(self, b: Floats, d: Floats) -> float:
+        """The best δ for b; one where there is none."""
+        return float(np.sqrt(0.5 * d @ b**2 / self.tau)) if self.tau else 1.0
+
+    def value(self, share: Floats, u: Floats, b: Floats, d: Floats, squared_norm: float) -> tuple[float, float]:
+        """Dual objective at the best multiple of (u, b), and that multiple; `squared_norm` is ‖Σ u x − Σ b x‖²."""
+        return dual_value(self.surrogate, share, u, squared_norm, self.problem.alpha, self.conjugate(u, b, d))
+
+    def conjugate(self, u: Floats, b: Floats, d: Floats) -> float:
+        """The conjugate of the threshold at b / Σu."""
+        return 2 * self.tau * self.best_delta(b, d) / float(u.sum()) - self.e if self.tau else 0.0
+
+
+def filled(values: Floats, most: Floats, total: float) -> Floats:
+    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
+    values = np.minimum(values, most)
+    excess = float(values.sum()) - total
+    if excess > 0 or not np.isfinite(most).all():
+        return np.asarray(values * (total / max(total + excess, np.finfo(float).tiny)))
+    spare = np.where(values > 0, most - values, 0.0)
+    if float(spare.sum()) < -excess:
+        spare = most - values
+    return np.asarray(values - spare * (excess / max(float(spare.sum()), np.finfo(float).tiny)))
+
+
+class Play:
+    """Copies of the multipliers in play, and what a move needs; `scores` are those of all rows at (u, b)."""
+
+    def __init__(self, terms: DualTerms, working: WorkingSet, u: Floats, b: Floats, scores: Floats) -> None:
+        problem = terms.problem
+        self.terms, self.working, self.alpha, self.surrogate = terms, working, problem.alpha, terms.surrogate
+        classes = problem.positives, problem.threshold_rows
+        self.in_play = tuple(np.flatnonzero(working.index_of[rows] >= 0) for rows in classes)
+        self.positives, self.thresholds = (working.index_of[r[i]] for r, i in zip(classes, self.in_play, strict=True))
+        of_positives, of_thresholds = self.in_play
+        self.share, self.top, self.u = (x[of_positives] for x in (problem.positive_share, terms.top, u))
+        self.caps, self.d, self.b = (x[of_thresholds] for x in (terms.caps, terms.d, b))
+        self.threshold_share = problem.threshold_share[of_thresholds]
+        self.diagonal = np.asarray(working.products.diagonal[working.numbers], dtype=np.float64)
+        self.size = len(working.numbers)
+        self.scalars = np.zeros(5)
+        self.scores = scores[working.numbers]
+        self._refresh()
+
+    def _rescore(self) -> None:
+        """The scores that follow from the multipliers, without the rounding of the updates."""
+        weights = np.zeros(self.size)
+        weights[self.positives] = self.u
+        weights[self.thresholds] -= self.b
+        self.scores = self._combination(weights / self.alpha)
+
+    def _refresh(self) -> None:
+        """What else follows from the multipliers."""
+        self.scalars[DELTA] = self.terms.best_delta(self.b, self.d)
+        self.bound = self.b >= (1 - 1e-12) * self.caps * self.u.sum()
+        on_rows = np.zeros(self.size)
+        on_rows[self.thresholds] = np.where(self.bound, self.caps, 0.0)
+        self.bound_row = self._combination(on_rows)
+        self.scalars[MASS], self.scalars[BOUND_NORM] = on_rows.sum(), on_rows @ self.bound_row
+
+    def _combination(self, weights: Floats) -> Floats:
+        """Products of all rows of the working set with a weighted sum of them."""
+        working = self.working
+        if not weights.any():
+            return np.zeros(len(weights))
+        if working.is_complete:
+            return np.asarray(weights @ working.rows, dtype=np.float64)
+        full = np.zeros(len(working.index_of))
+        full[working.numbers] = weights
+        return working.products.product(full)[working.numbers]
+
+    def _slopes(self) -> tuple[Floats, Floats]:
+        """Derivatives of the dual by u and by b."""
+        g = self.surrogate.shift - self.scores[self.positives] - self.surrogate.width * self.u / self.share
+        return g, self.scores[self.thresholds] + self.terms.e - self.d * self.b / self.scalars[DELTA]
+
+    def ascend(self, steps: int) -> tuple[int, bool]:
+        """Moves of two multipliers; returns how many, and whether there is none left.
+
+        Multipliers at a bound that are far from wanting to leave it do not take part.
+        """
+        self.scalars[TOTAL], self.scalars[COST] = self.u.sum(), 0.5 * float(self.d @ self.b**2)
+        some = self._worth_a_look()
+        done, optimal = self._ascend(*some, steps)
+        if optimal and not all(mask.all() for mask in some):
+            more, optimal = self._ascend(np.full(len(self.u), True), np.full(len(self.b), True), steps - done)
+            done += more
+        return done, optimal
+
+    def _worth_a_look(self) -> tuple[Mask, Mask]:
+        g, h = self._slopes()
+        low_u, high_u = g[self.u > 0].min(initial=np.inf), g[self.u < self.top].max(initial=-np.inf)
+        low_b, high_b = h[self.b > 0].min(initial=np.inf), h[~self.bound].max(initial=-np.inf)
+        spread_u, spread_b = max(high_u - low_u, 0.0), max(high_b - low_b, 0.0)
+        look_u = ((self.u > 0) | (g > low_u - spread_u)) & ((self.u < self.top) | (g < high_u + spread_u))
+        return look_u, (self.b > 0) | (h > low_b - spread_b)
+
+    def _ascend(self, look_u: Mask, look_b: Mask, steps: int) -> tuple[int, bool]:
+        working, terms, surrogate = self.working, self.terms, self.surrogate
+        curvature = surrogate.width / self.share[look_u]
+        positives, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
+        thresholds, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
+        left, code = steps, ROW_MISSING
+        while left > 0 and code == ROW_MISSING:
+            code, missing, done = ascend(
+                working.buffer, working.place, self.diagonal, 1 / self.alpha, positives, curvature, top,
+                surrogate.shift, thresholds, caps, terms.e, d, terms.tau, u, b, self.scores, bound, self.bound_row,
+                self.scalars, 1e-15, left,
+            )  # fmt: skip
+            left -= done
+            if code == ROW_MISSING:
+                working.fetch(missing)
+        self.u[look_u], self.b[look_b], self.bound[look_b] = u, b, bound
+        return steps - left, code == OPTIMAL
+
+    def gap(self) -> float:
+        """The relative gap of the problem on the working set."""
+        s = self.scores[self.thresholds]
+        threshold = self.terms.problem.formulation.threshold
+        if isinstance(threshold, SurrogateQuantile):
+            t = threshold.solve(s, self.threshold_share)
+        else:
+            t = top_mean(s, self.caps if self.terms.has_caps else None)[0]
+        on_positives = self.scores[self.positives]
+        squared = float(self.u @ on_positives - self.b @ s)
+        primal = 0.5 * squared + float(self.share @ self.surrogate.value(t - on_positives))
+        dual, _ = self.terms.value(self.share, self.u, self.b, self.d, squared * self.alpha)
+        return relative_gap(primal, dual)
+
+    def _free(self) -> tuple[Mask, Mask]:
+        """Multipliers strictly between their bounds."""
+        return (self.u > 0) & (self.u < self.top), (self.b > 0) & ~self.bound
+
+    def newton_cost(self) -> float:
+        """Cost of a Newton step in the time of an operation of a move; infinite where products are missing."""
+        free = sum(int(mask.sum()) for mask in self._free())
+        return free**3 / 30 if self.working.is_complete else np.inf
+
+    def newton_step(self) -> None:
+        """Maximise over the free multipliers, with δ fixed, and move towards that point as far as it pays.
+
+        The point, or a part of the way to it, is put back onto the bounds; the segment to what results is feasible, and
+        the dual is quadratic along it, so that the best of it is known in closed form.
+        """
+        free_u, free_b = self._free()
+        rows = np.concatenate([self.positives[free_u], self.thresholds[free_b]])
+        m = int(free_u.sum())
+        Q, slopes = self._quadratic(rows, m, free_u, free_b)
+        direction = self._maximiser(Q, slopes, m)
+        best, change = 0.0, np.zeros(len(rows))
+        for part in _PARTS:
+            candidate = self._within_bounds(part * direction, m, free_u, free_b)
+            rise, curvature = float(slopes @ candidate), float(candidate @ (Q @ candidate))
+            step = min(1.0, rise / max(curvature, np.finfo(float).tiny))
+            gain = step * (rise - 0.5 * step * curvature)
+            if gain > best:
+                best, change = gain, step * candidate
+            elif best > 0:
+                break
+        self.u[free_u] = np.clip(self.u[free_u] + change[:m], 0.0, self.top[free_u])
+        self.b[free_b] = np.maximum(self.b[free_b] + change[m:], 0.0)
+        self.b[self.bound] = self.caps[self.bound] * self.u.sum()
+        tiny = 1e-14 * float(self.u.sum())
+        self.u[self.u < tiny * self.share], self.b[self.b < tiny / len(self.b)] = 0.0, 0.0
+        self._rescore()
+        self._refresh()
+
+    def _quadratic(self, rows: Rows, m: int, free_u: Mask, free_b: Mask) -> tuple[Floats, Floats]:
+        """Curvature and slopes of the dual in the free multipliers, the bound rows going along with S."""
+        Q = self.working.rows[np.ix_(rows, rows)].astype(np.float64)
+        g = self.bound_row[rows]
+        Q[:m, m:] = g[m:] - Q[:m, m:]
+        Q[m:, :m] = Q[:m, m:].T
+        Q[:m, :m] += self.scalars[BOUND_NORM] - g[:m] - g[:m, None]
+        Q /= self.alpha
+        bend = np.concatenate([self.surrogate.width / self.share[free_u], self.d[free_b] / self.scalars[DELTA]])
+        Q[np.arange(len(rows)), np.arange(len(rows))] += bend
+        on_positives, on_thresholds = self._slopes()
+        with_bound = float(self.caps[self.bound] @ on_thresholds[self.bound])
+        return Q, np.concatenate([on_positives[free_u] + with_bound, on_thresholds[free_b]])
+
+    def _maximiser(self, Q: Floats, slopes: Floats, m: int) -> Floats:
+        """The change to the largest value of the quadratic among those that keep Σu = Σb."""
+        rest = 1.0 - self.scalars[MASS]
+        balance = np.concatenate([np.full(m, rest), np.full(len(slopes) - m, -1.0)])
+        factor = Cholesky(Q)
+        direction = factor.solve(slopes)
+        if len(slopes) > m or rest > 1e-12:
+            across = factor.solve(balance)
+            direction -= across * (float(balance @ direction) / float(balance @ across))
+        return direction
+
+    def _within_bounds(self, change: Floats, m: int, free_u: Mask, free_b: Mask) -> Floats:
+        """The change to a feasible point close to the one asked for."""
+        u, b = self.u[free_u], self.b[free_b]
+        new = np.clip(u + change[:m], 0.0, self.top[free_u])
+        total = float(self.u.sum() - u.sum() + new.sum())
+        rest = (1.0 - self.scalars[MASS]) * total
+        return np.concatenate([new - u, filled(np.maximum(b + change[m:], 0.0), self.caps[free_b] * total, rest) - b])

@@ -1,0 +1,33 @@
+"""Model files that an earlier version wrote still load, with the same scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toprank.persistence import load, save
+
+_MODELS = Path(__file__).parent / "models"
+_EXPECTED = json.loads((_MODELS / "scores.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in _MODELS.glob("*.toprank")))
+def test_files_of_an_earlier_version_load(name: str, tmp_path: Path) -> None:
+    model = load(_MODELS / f"{name}.toprank")
+    rows = _EXPECTED["tables"].get(name)
+    if rows is None:
+        rows = np.array(_EXPECTED["X"])
+    else:
+        polars = pytest.importorskip("polars")
+        rows = polars.DataFrame(rows)
+    scores = model.decision_function(rows)
+    np.testing.assert_allclose(scores, _EXPECTED["scores"][name], rtol=1e-12)
+    save(model, tmp_path / "again.toprank")
+    np.testing.assert_array_equal(load(tmp_path / "again.toprank").decision_function(rows), scores)
+
+
+def test_every_kind_of_model_is_there() -> None:
+    assert set(_EXPECTED["scores"]) == {path.stem for path in _MODELS.glob("*.toprank")}
