@@ -8,6 +8,7 @@ from toprank.base import keep
 from toprank.checks import require_positive
 from toprank.estimators._base import TauClassifier
 from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.exceptions import Message
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
@@ -85,7 +86,7 @@ class TopPushK(KernelClassifier):
     ((1, 10), True)
     """
 
-    remedies = "use a larger k, TauFPL or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {k}, TauFPL or PatMatNP (which cannot collapse), or add features")
 
     k: float
 
@@ -156,7 +157,7 @@ class TauFPL(TopMeanClassifier):
     True
     """
 
-    remedies = "use a larger tau or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {tau} or PatMatNP (which cannot collapse), or add features")
 
     def _formulation(self) -> Formulation:
         return self._top_share(over="negatives")
@@ -196,7 +197,7 @@ class TopMeanK(TopMeanClassifier):
     True
     """
 
-    remedies = "use a tau above the share of positives, PatMat (which cannot collapse), or add features"
+    remedies = Message("use a {tau} above the share of positives, PatMat (which cannot collapse), or add features")
 
     def _formulation(self) -> Formulation:
         return self._top_share(over="all")
