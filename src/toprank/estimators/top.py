@@ -11,7 +11,7 @@ from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQu
 from toprank.exceptions import Message
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile, TopMean
+from toprank.formulations.thresholds import TopMean
 
 
 class TopPush(KernelClassifier):
@@ -50,7 +50,7 @@ class TopPush(KernelClassifier):
     remedies = "use TopPushK, TauFPL or PatMatNP (which cannot collapse), remove the row, or add features"
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(), over="negatives")
+        return Formulation(get_surrogate(self.surrogate), TopMean(), over=self.over)
 
 
 class TopPushK(KernelClassifier):
@@ -117,7 +117,7 @@ class TopPushK(KernelClassifier):
         super()._check_parameters()
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over="negatives")
+        return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over=self.over)
 
 
 class TauFPL(TopMeanClassifier):
@@ -159,9 +159,6 @@ class TauFPL(TopMeanClassifier):
 
     remedies = Message("use a larger {tau} or PatMatNP (which cannot collapse), or add features")
 
-    def _formulation(self) -> Formulation:
-        return self._top_share(over="negatives")
-
 
 class TopMeanK(TopMeanClassifier):
     r"""Push positives above the mean of the share τ of highest rows of both classes.
@@ -199,8 +196,7 @@ class TopMeanK(TopMeanClassifier):
 
     remedies = Message("use a {tau} above the share of positives, PatMat (which cannot collapse), or add features")
 
-    def _formulation(self) -> Formulation:
-        return self._top_share(over="all")
+    over = "all"
 
 
 class PatMat(SurrogateQuantileClassifier):
@@ -242,8 +238,7 @@ class PatMat(SurrogateQuantileClassifier):
     True
     """
 
-    def _formulation(self) -> Formulation:
-        return self._surrogate_quantile(over="all")
+    over = "all"
 
 
 class PatMatNP(SurrogateQuantileClassifier):
@@ -284,9 +279,6 @@ class PatMatNP(SurrogateQuantileClassifier):
     True
     """
 
-    def _formulation(self) -> Formulation:
-        return self._surrogate_quantile(over="negatives")
-
 
 class Grill(TauClassifier):
     r"""Separate the rows at the true top τ-quantile of all scores.
@@ -322,8 +314,7 @@ class Grill(TauClassifier):
     (1, 10)
     """
 
-    def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), Quantile(float(self.tau)), over="all", false_positives=True)
+    over = "all"
 
 
 class GrillNP(TauClassifier):
@@ -358,8 +349,3 @@ class GrillNP(TauClassifier):
     >>> model.coef_.shape
     (1, 10)
     """
-
-    def _formulation(self) -> Formulation:
-        return Formulation(
-            get_surrogate(self.surrogate), Quantile(float(self.tau)), over="negatives", false_positives=True
-        )
