@@ -26,6 +26,7 @@ from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
+from toprank.formulations.thresholds import Quantile
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.phases import solve_in_phases

@@ -19,7 +19,6 @@ from toprank.decision._rows import row_arguments
 from toprank.estimators._base import TopClassifier
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
-from toprank.selection._certificate import certificate_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from toprank.decision._rows import check_rows, splits_of
 from toprank.exceptions import Message
 from toprank.inspection import certificate_of, model_name
-from toprank.selection._certificate import certificate_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import named_scorer
 from toprank.selection.comparison import Comparison

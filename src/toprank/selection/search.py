@@ -20,10 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.base import anew_or_unchanged
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
-from toprank.estimators._anew import anew_or_unchanged
 from toprank.exceptions import Message
 from toprank.inspection import last_step
-from toprank.selection._path_folds import fit_fold, last_step, prefix_of_last, settings_of
+from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
 
