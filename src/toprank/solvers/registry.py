@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toprank.formulations.formulation import Formulation
+from toprank.formulations.surrogates import SURROGATES
+from toprank.formulations.thresholds import Threshold
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import Phase
 from toprank.solvers.problem import Problem, Solution
@@ -182,13 +184,6 @@ SOLVERS = (
         ),
     ),
     Solver(
-        "sgd",
-        "rows",
-        "sgd.solve_sgd",
-        "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
-        options=("random_state",),
-    ),
-    Solver(
         "restarts",
         "rows",
         "quantile_descent.solve_grill",
@@ -198,6 +193,13 @@ SOLVERS = (
         options=("random_state",),
         turns=(Turn(_SURE, "always"),),
         public=False,
+    ),
+    Solver(
+        "sgd",
+        "rows",
+        "sgd.solve_sgd",
+        "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
+        options=("random_state",),
     ),
     Solver(
         "low-rank",
@@ -258,6 +260,16 @@ def phases_for(name: str, problem: Problem | KernelProblem, settings: Mapping[st
     chain = [(turn, s) for s in fitting for turn in s.turns if turn.comes(data)]
     chain.sort(key=lambda entry: entry[0].place)
     return [s.phase(settings, turn.budget(data), **turn.options) for turn, s in chain]
+
+
+def solver_notes(threshold: Threshold, matrices: Iterable[Matrix]) -> str:
+    """The names that `solver=` may have with a threshold and some surrogate, and what they stand for."""
+    formulations = [Formulation(loss, threshold, "all", not threshold.is_convex) for loss in SURROGATES.values()]
+    ideas: dict[str, str] = {}
+    for s in SOLVERS:
+        if s.matrix in matrices and not all(map(s.lacks, formulations)):
+            ideas.setdefault(s.name if s.public else "auto", s.idea)
+    return ", ".join(f'"{name}" ({idea})' for name, idea in ideas.items())
 
 
 def solver_table() -> str:
