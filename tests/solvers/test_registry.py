@@ -82,6 +82,7 @@ def test_names_that_fit(kind, surrogate, matrices, expected):
             ("rows",),
             "'sgd' for TopPush, got 'pairs', which needs a piecewise .*quantile.$",
         ),
+        ("pairs", "mean", "logistic", BOTH, r"which needs [^()]* \('quadratic' for the surrogate quantile\)$"),
         ("newton", "mean", "hinge", ("kernel",), "got 'newton', which works on rows of features$"),
         ("low-rank", "mean", "hinge", ("rows",), "got 'low-rank', which works on kernel values$"),
         (

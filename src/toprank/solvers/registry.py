@@ -38,7 +38,10 @@ class Need:
     holds: Callable[[Formulation], bool]
 
 
-CONVEX = Need("a convex problem", lambda f: f.is_convex)
+CONVEX = Need(
+    "a convex problem of a mean of the largest scores or of the surrogate quantile",
+    lambda f: f.is_convex and (f.threshold.is_maximum or f.threshold.is_implicit),
+)
 QUANTILE = Need(
     "a true quantile with a loss of the false positives", lambda f: f.false_positives and not f.threshold.is_convex
 )
@@ -49,7 +52,7 @@ MAXIMUM = Need(
 IMPLICIT = Need("the surrogate quantile as threshold", lambda f: f.is_convex and f.threshold.is_implicit)
 PIECES = Need(
     "a piecewise quadratic surrogate ('quadratic' for the surrogate quantile)",
-    lambda f: f.surrogate.is_piecewise_quadratic and (f.surrogate.is_parabola or f.threshold.is_maximum),
+    lambda f: f.surrogate.is_piecewise_quadratic and (f.surrogate.is_parabola or not f.threshold.is_implicit),
 )
 ONE_PIECE = Need("the surrogate 'quadratic' or 'hinge'", lambda f: f.surrogate.is_parabola or not f.surrogate.is_smooth)
 
@@ -234,7 +237,7 @@ def check_solver(name: str, formulation: Formulation, matrices: Iterable[Matrix]
     if name in names:
         return
     asked = [s for s in SOLVERS if s.public and s.name == name]
-    needs = [s.lacks(formulation) for s in asked if s.matrix in matrices]
+    needs = dict.fromkeys(s.lacks(formulation) for s in asked if s.matrix in matrices)
     why = f", which needs {' or '.join(needs)}" if needs else ""
     if asked and not needs:
         why = f", which works on {MATRICES[asked[0].matrix]}"
