@@ -119,23 +119,25 @@ def test_checks_raise_objects(check, message):
 
 def templates():
     """Every template in the source: where it stands, the template or None if it is no constant, and its values."""
-    places = {"Message": 0, "of": 2}
+    places = {"Message": 0, "saying": 0, "of": 2}
     for path in sorted(pathlib.Path(inspect.getfile(toprank)).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(call, ast.Call) or path.name in ("exceptions.py", "checks.py"):
                 continue
             name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-            is_error = name == "of" and isinstance(call.func.value, ast.Name) and call.func.value.id == "InputError"
-            if name == "Message" or is_error:
+            if name in places and (name != "of" or getattr(call.func.value, "id", "") == "InputError"):
                 keywords = {keyword.arg: keyword.value for keyword in call.keywords}
                 texts = [*call.args[places[name] :], keywords.pop("elsewhere", None)]
+                several = keywords.pop(None, ast.Dict([], []))  # values given by **{...}
+                values = {*keywords, *(key.value for key in several.keys)}
                 for text in filter(None, texts):
-                    yield f"{path.name}:{call.lineno}", getattr(text, "value", None), set(keywords)
+                    yield f"{path.name}:{call.lineno}", getattr(text, "value", None), values
 
 
 def test_templates_hold_no_text_of_unknown_origin():
     """They are constants, and what is no value in them is the plain name of a parameter."""
     found = list(templates())
+    assert found
     for place, template, values in found:
         assert isinstance(template, str), place
         for _, field, form, conversion in Formatter().parse(template):

@@ -50,7 +50,7 @@ class Message(str):
 
     parts: tuple[str | Parameter, ...]
 
-    def __new__(cls, template: str, /, *, elsewhere: str | None = None, **values: Any) -> Self:
+    def __new__(cls, template: str, /, elsewhere: str | None = None, **values: Any) -> Self:
         """Fill in the values."""
         here = [part if isinstance(part, str) else part.python for part in _parts(template, values, in_python=True)]
         parts = tuple(_parts(template if elsewhere is None else elsewhere, values, in_python=False))
@@ -139,6 +139,11 @@ class InputError(ValueError):
         error = cls(Message(text, about=about, broken=broken, value=value, helps=helps))
         error.parameter, error.value, error.rule, error.remedy = parameter, value, broken, helps
         return error
+
+    @classmethod
+    def saying(cls, template: str, /, elsewhere: str | None = None, **values: Any) -> Self:
+        """An error with a `Message` of these arguments."""
+        return cls(Message(template, elsewhere=elsewhere, **values))
 
     def __reduce__(self) -> Any:
         value = self.value if isinstance(self.value, str | int | float | None) else repr(self.value)
