@@ -128,10 +128,8 @@ def templates():
             if name in places and (name != "of" or getattr(call.func.value, "id", "") == "InputError"):
                 keywords = {keyword.arg: keyword.value for keyword in call.keywords}
                 texts = [*call.args[places[name] :], keywords.pop("elsewhere", None)]
-                several = keywords.pop(None, ast.Dict([], []))  # values given by **{...}
-                values = {*keywords, *(key.value for key in several.keys)}
                 for text in filter(None, texts):
-                    yield f"{path.name}:{call.lineno}", getattr(text, "value", None), values
+                    yield f"{path.name}:{call.lineno}", getattr(text, "value", None), set(keywords)
 
 
 def test_templates_hold_no_text_of_unknown_origin():

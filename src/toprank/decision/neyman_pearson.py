@@ -240,7 +240,9 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
                     "negatives and {m} positives; hold out fewer, for instance by cv=0.5, or give more rows",
                     elsewhere="setting negatives aside for {max_fpr} leaves only one class to train on, as it holds "
                     "out all rows of the other: there are {n} negatives and {m} positives; give more rows",
-                    **{"cv": self.cv, "n": len(negatives), "m": len(rows) - len(negatives)},
+                    cv=self.cv,
+                    n=len(negatives),
+                    m=len(rows) - len(negatives),
                 )
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
@@ -284,12 +286,12 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         try:
             return threshold_rule(n_held_out, self.max_fpr, self.confidence)
         except ValueError as error:
-            how = Message(
+            how: str = Message(
                 ", and {cv=} holds out {n}", ", of which {n} are set aside for the threshold", cv=self.cv, n=n_held_out
             )
+            how = "" if isinstance(self.estimator, FrozenEstimator) else how
             raise InputError.saying(
-                "{error}. There are {n} negatives in all{how}.",
-                **{"error": error, "n": n_negatives, "how": "" if isinstance(self.estimator, FrozenEstimator) else how},
+                "{error}. There are {n} negatives in all{how}.", error=error, n=n_negatives, how=how
             ) from None
 
     def _fit_splits(

@@ -233,7 +233,10 @@ def _too_few(n: int, needed: int, max_fpr: float, confidence: float) -> Message:
     message = Message(
         "{max_fpr=:g} with {confidence=:g} needs at least {needed} held-out negatives, got {n}; {more}",
         more=Message("hold out more of them", elsewhere="give more rows"),
-        **{"max_fpr": max_fpr, "confidence": confidence, "needed": needed, "n": n},
+        max_fpr=max_fpr,
+        confidence=confidence,
+        needed=needed,
+        n=n,
     )
     if n == 0:
         return message
