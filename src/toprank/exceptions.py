@@ -21,7 +21,7 @@ class Message(str):
     """A text as Python users read it, which another front end can tell by the names that its own users know.
 
     The fields of a template are those of an f-string, with values given by keyword. A field without a value is a
-    parameter: ``{tol}`` its name, ``{tol=}`` its keyword; with a value, ``{tol=}`` is the keyword and the value.
+    parameter: ``{tol}`` its name, ``{tol=}`` or ``{tol=0.1}`` its keyword; ``{tol=}`` shows a value that is given.
     Text of unknown origin must be a value, never a part of a template.
 
     Parameters
@@ -81,19 +81,19 @@ def _parts(template: str, values: dict[str, Any], in_python: bool) -> Iterator[s
         yield text
         if field is None:
             continue
-        name = field.removesuffix("=")
-        if field == name and (name in values or form or conversion):
+        name, is_keyword, literal = field.partition("=")
+        if not is_keyword and (name in values or form or conversion):
             value = message_of(values[name]) if isinstance(values[name], BaseException) else values[name]
             if isinstance(value, Message) and not (in_python or form or conversion):
                 yield from value.parts
             else:
                 yield format(_FORMATTER.convert_field(value, conversion), form or "")
-        elif name in values:
-            value, text = values[name], format(values[name], form or "")
-            python = f"{name}={text if form else repr(value)}"
-            yield Parameter(name, python, value if isinstance(value, bool) else text)
+        elif is_keyword and name in values:
+            value, shown = values[name], format(values[name], form or "")
+            python = f"{name}={shown if form else repr(value)}"
+            yield Parameter(name, python, value if isinstance(value, bool) else shown)
         else:
-            yield Parameter(name, field)
+            yield Parameter(name, field, {"": None, "True": True, "False": False}.get(literal, literal.strip("'")))
 
 
 class InputError(ValueError):
