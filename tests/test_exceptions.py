@@ -127,7 +127,10 @@ def templates():
     """Every template in the source: where it stands, the template or None if it is no constant, and its values."""
     places = {"Message": 0, "saying": 0, "of": 2}
     for path in sorted(pathlib.Path(inspect.getfile(toprank)).parent.rglob("*.py")):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        named = {node.targets[0].id: node.value for node in nodes if isinstance(node, ast.Assign)
+                 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)}  # fmt: skip
+        for call in nodes:
             if not isinstance(call, ast.Call) or path.name in ("exceptions.py", "checks.py"):
                 continue
             name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
@@ -135,7 +138,8 @@ def templates():
                 keywords = {keyword.arg: keyword.value for keyword in call.keywords}
                 texts = [*call.args[places[name] :], keywords.pop("elsewhere", None)]
                 for text in filter(None, texts):
-                    yield f"{path.name}:{call.lineno}", getattr(text, "value", None), set(keywords)
+                    constant = named.get(text.id) if isinstance(text, ast.Name) else text
+                    yield f"{path.name}:{call.lineno}", getattr(constant, "value", None), set(keywords)
 
 
 def test_templates_hold_no_text_of_unknown_origin():

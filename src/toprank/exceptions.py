@@ -31,7 +31,7 @@ class Message(str):
     elsewhere : str, optional
         The template of what to say outside Python, if that is something else.
     **values : dict
-        What the fields hold; a message, or an error with one, keeps its parameters.
+        What the fields hold; a `Parameter`, a message, or an error with one, keeps its names.
 
     Attributes
     ----------
@@ -84,7 +84,9 @@ def _parts(template: str, values: dict[str, Any], in_python: bool) -> Iterator[s
         name, is_keyword, literal = field.partition("=")
         if not is_keyword and (name in values or form or conversion):
             value = message_of(values[name]) if isinstance(values[name], BaseException) else values[name]
-            if isinstance(value, Message) and not (in_python or form or conversion):
+            if isinstance(value, Parameter):
+                yield value
+            elif isinstance(value, Message) and not (in_python or form or conversion):
                 yield from value.parts
             else:
                 yield format(_FORMATTER.convert_field(value, conversion), form or "")
@@ -133,7 +135,7 @@ class InputError(ValueError):
         **values : dict
             What the fields of the templates hold.
         """
-        about, broken = Message(f"{{{parameter}}}"), Message(rule, **values)
+        about, broken = Parameter(parameter, parameter), Message(rule, **values)
         helps = Message(remedy, elsewhere=elsewhere, **values)
         text = "{about} {broken}, got {value!r}" + ("; {helps}" if helps else "")
         error = cls(Message(text, about=about, broken=broken, value=value, helps=helps))

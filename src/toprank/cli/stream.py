@@ -85,7 +85,7 @@ def stream(
     from toprank.cli.model_files import check_writable, save_model
     from toprank.cli.streaming import advice, advised, begun, first_model, opened, require_rows, started, wrapped
     from toprank.persistence.atomic import same_file
-    from toprank.streams.run import LAST_LINE_WAITS, stream_from
+    from toprank.streams.run import last_line_waits, stream_from
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
@@ -109,7 +109,7 @@ def stream(
         result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose)
         require_rows(data, result.n_rows, result.bad_lines)
     if result.last_line_waits:
-        output.note(as_options(LAST_LINE_WAITS % data))
+        output.note(as_options(last_line_waits(data)))
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:

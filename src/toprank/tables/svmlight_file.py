@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.exceptions import Message
 from toprank.tables.errors import TableError
 from toprank.text_files import content_size
 
@@ -59,7 +60,8 @@ class SvmlightTable:
             if block.bad:
                 line, reason = block.bad[0]
                 remedy = "" if ";" in reason else "; correct the line"
-                raise TableError(f"line {line} of {self.path!r} is bad: {reason}{remedy}")
+                text = "line {line} of {path!r} is bad: {reason}{remedy}"
+                raise TableError(Message(text, line=line, path=self.path, reason=reason, remedy=remedy))
             if len(block.rows):
                 yield SparseBatch(block.rows.X, block.rows.y, row, block.end.position)
             row += len(block.rows)
