@@ -1,9 +1,6 @@
 """Messages that name parameters, and errors with them: told by any front end, and the same in another process."""
 
-import ast
 import copy
-import inspect
-import pathlib
 import pickle
 from string import Formatter
 
@@ -12,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
 
-import toprank
+from templates import templates
 from toprank.checks import (
     require_choice,
     require_count,
@@ -123,33 +120,15 @@ def test_checks_raise_objects(check, message):
     assert caught.value.parameter == "k"
 
 
-def templates():
-    """Every template in the source: where it stands, the template or None if it is no constant, and its values."""
-    places = {"Message": 0, "saying": 0, "of": 2}
-    for path in sorted(pathlib.Path(inspect.getfile(toprank)).parent.rglob("*.py")):
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-        named = {node.targets[0].id: node.value for node in nodes if isinstance(node, ast.Assign)
-                 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)}  # fmt: skip
-        for call in nodes:
-            if not isinstance(call, ast.Call) or path.name in ("exceptions.py", "checks.py"):
-                continue
-            name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-            if name in places and (name != "of" or getattr(call.func.value, "id", "") == "InputError"):
-                keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-                texts = [*call.args[places[name] :], keywords.pop("elsewhere", None)]
-                for text in filter(None, texts):
-                    constant = named.get(text.id) if isinstance(text, ast.Name) else text
-                    yield f"{path.name}:{call.lineno}", getattr(constant, "value", None), set(keywords)
-
-
 def test_templates_hold_no_text_of_unknown_origin():
     """They are constants, and what is no value in them is the plain name of a parameter."""
     found = list(templates())
     assert found
-    for place, template, values in found:
-        assert isinstance(template, str), place
-        for _, field, form, conversion in Formatter().parse(template):
-            if field is not None and field.partition("=")[0] not in values:
-                assert field.partition("=")[0].isidentifier(), (place, field)
-                assert not form, (place, field)
-                assert not conversion, (place, field)
+    for place, texts, _, values in found:
+        for template in texts:
+            assert isinstance(template, str), place
+            for _, field, form, conversion in Formatter().parse(template):
+                if field is not None and field.partition("=")[0] not in values:
+                    assert field.partition("=")[0].isidentifier(), (place, field)
+                    assert not form, (place, field)
+                    assert not conversion, (place, field)

@@ -218,11 +218,9 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             require_share("cv", self.cv)
         if get_tags(self.estimator).input_tags.pairwise and not isinstance(self.estimator, FrozenEstimator):
-            raise InputError.saying(
+            raise ValueError(
                 "an estimator with kernel='precomputed' cannot be trained on a part of the rows; fit it first and "
-                "wrap it in sklearn.frozen.FrozenEstimator",
-                elsewhere="{kernel=} cannot be trained on a part of the rows; use another, or no {max_fpr}",
-                kernel="precomputed",
+                "wrap it in sklearn.frozen.FrozenEstimator"
             )
 
     def _splits(
