@@ -110,7 +110,7 @@ def stream(
         result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose)
         require_rows(data, result.n_rows, result.bad_lines)
     if result.last_line_waits:
-        output.note(told(last_line_waits(data)))
+        output.note(last_line_waits(data))
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.exceptions import Message
 from toprank.tables.errors import TableError
 from toprank.text_files import content_size
 
@@ -61,7 +60,7 @@ class SvmlightTable:
                 line, reason = block.bad[0]
                 remedy = "" if ";" in reason else "; correct the line"
                 text = "line {line} of {path!r} is bad: {reason}{remedy}"
-                raise TableError(Message(text, line=line, path=self.path, reason=reason, remedy=remedy))
+                raise TableError.saying(text, line=line, path=self.path, reason=reason, remedy=remedy)
             if len(block.rows):
                 yield SparseBatch(block.rows.X, block.rows.y, row, block.end.position)
             row += len(block.rows)
