@@ -74,15 +74,10 @@ class ParquetFile:
         for name in self._features:
             if not (schema[name].is_numeric() or schema[name] == polars.Boolean):
                 raise InputError.saying(
-                    "the column {name!r} of {path!r} has the type {kind}, and a stream takes numbers; {remedy}",
-                    name=name,
-                    path=path,
-                    kind=schema[name],
-                    remedy=Message(
-                        "leave it out by {features=}, or encode it before",
-                        elsewhere="leave it out by {ignore=}, or encode it before",
-                        ignore=name,
-                    ),
+                    "{found}; leave it out by {features=}, or encode it before",
+                    elsewhere="{found}; leave it out by {ignore=}, or encode it before",
+                    found=f"the column {name!r} of {path!r} has the type {schema[name]}, and a stream takes numbers",
+                    ignore=name,
                 )
 
     def start(self) -> Place:

@@ -221,11 +221,8 @@ class SvmlightFile(TextFile):
         most = max(_MANY_FEATURES, n_entries)
         if n_features > most:  # a model has some numbers for each of them, whether they occur or not
             raise InputError.saying(
-                "{path!r} has the index {largest} and {n_entries} entries in all; without {n_features=} the limit is "
-                "{most} features, so give it, or number the features anew",
-                path=self.path,
-                largest=n_features - 1 + self.base,
-                n_entries=n_entries,
+                "{found}; without {n_features=} the limit is {most} features, so give it, or number the features anew",
+                found=f"{self.path!r} has the index {n_features - 1 + self.base} and {n_entries} entries in all",
                 n_features=n_features,
                 most=most,
             )
