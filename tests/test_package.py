@@ -40,6 +40,12 @@ def test_import_loads_nothing_heavy():
     assert not set(HEAVY) & set(loaded)
 
 
+def test_online_methods_load_neither_solvers_nor_formulations():
+    loaded = in_a_new_process("import sys, toprank.online; print(' '.join(sys.modules))").split()
+    assert "toprank.online.cbr" in loaded
+    assert not [name for name in loaded if name.startswith(("toprank.solvers", "toprank.formulations"))]
+
+
 def test_parts_load_on_first_use():
     assert in_a_new_process("import toprank; print(toprank.metrics.tpr_at_fpr([1, 0], [1, 0], max_fpr=0))") == "1.0\n"
     assert set(toprank.__all__) <= set(dir(toprank))

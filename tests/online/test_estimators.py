@@ -271,9 +271,9 @@ def test_rows_at_the_threshold_are_not_above_it(model):
 def test_bad_data():
     X, y, _ = rows(20)
     model = CBR().fit(X, y)
-    with pytest.raises(ValueError, match=r"only one class, \[1\]; name both by classes="):
+    with pytest.raises(ValueError, match=r"needs two classes, got only one class: \[1\]; name both by classes="):
         CBR().partial_fit(X, np.ones(20, int))
-    with pytest.raises(ValueError, match=r"only one class, \[1\]; it needs two"):
+    with pytest.raises(ValueError, match=r"needs two classes, got only one class: \[1\]$"):
         CBR().fit(X, np.ones(20, int))
     with pytest.raises(ValueError, match=r"Only binary classification is supported.*3 classes"):
         CBR().fit(X, np.arange(20) % 3)

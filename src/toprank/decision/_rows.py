@@ -6,13 +6,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import assert_all_finite, indexable
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
+from toprank.base import BinaryClassifier, is_positive, two_classes
 from toprank.ranking.tie_runs import label_column, require_present
+
+
+class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
+    """Base of what decides by the scores of another `estimator`, and takes the rows that it takes."""
+
+    estimator: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator).input_tags
+        # as many rows are positive as a budget says; accuracy over all rows is not the aim
+        tags.classifier_tags.poor_score = True
+        for name in ("sparse", "allow_nan", "string", "categorical"):
+            setattr(tags.input_tags, name, getattr(inner, name))
+        return tags
 
 
 def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
@@ -35,24 +50,11 @@ def splits_of(cv: Any, X: Any, y: NDArray[Any], *, classifier: bool, **params: A
     return splits
 
 
-def classes_of(estimator: Any, y: NDArray[Any]) -> NDArray[Any]:
+def classes_of(wrapper: WrapsClassifier, y: NDArray[Any]) -> NDArray[Any]:
     """The two classes, of a frozen estimator its own; the second one is positive."""
-    frozen = isinstance(estimator, FrozenEstimator)
-    check_classification_targets(y)
-    labels = np.unique(y)
-    classes = np.asarray(getattr(estimator, "classes_", labels)) if frozen else labels
-    if len(classes) > 2:
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {type_of_target(y)}, with "
-            f"{len(classes)} classes; reduce it with toprank.datasets.binarize(y, positive=...)."
-        )
-    if len(classes) < 2:
-        raise ValueError(f"two classes are needed, but y has only one class: {classes.tolist()}")
-    strange = labels[~np.isin(labels, classes)]
-    if len(strange):
-        raise ValueError(
-            f"y has the label {strange.tolist()[0]!r}, but the frozen estimator knows {classes.tolist()} only"
-        )
+    frozen = isinstance(wrapper.estimator, FrozenEstimator)
+    classes = two_classes(getattr(wrapper.estimator, "classes_", y) if frozen else y, wrapper)
+    is_positive(y, classes)  # refuses other labels
     return classes
 
 

@@ -8,20 +8,27 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.base import anew_or_unchanged, keep
 from toprank.checks import is_count, require_share
 from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, splits_of, take_names
+from toprank.decision._rows import (
+    WrapsClassifier,
+    check_rows,
+    classes_of,
+    row_arguments,
+    rows_with_weight,
+    splits_of,
+    take_names,
+)
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
-from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._anew import anew_or_unchanged
 from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
@@ -32,7 +39,7 @@ def _gives_probabilities(self: Any) -> bool:
     return hasattr(models[0] if models else self.estimator, "predict_proba")
 
 
-class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     r"""Keep the false positive rate of any scorer below a bound, with a stated confidence.
 
     .. math:: \Pr\bigl(\mathrm{FPR} > \text{max\_fpr}\bigr) \le 1 - \text{confidence}
@@ -161,14 +168,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.max_fpr = max_fpr
-        self.confidence = confidence
-        self.cv = cv
-        self.combine = combine
-        self.response_method = response_method
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        keep(locals())
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the model and set its threshold.
@@ -198,7 +198,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
         kept = rows_with_weight(y, fit_params)
-        self.classes_ = classes_of(self.estimator, y)
+        self.classes_ = classes_of(self, y)
         negative = kept & (y != self.classes_[1])
         splits = self._splits(X, y, kept, negative, split_params)
         if self.combine == "refit" and len(splits) > 1:
@@ -340,16 +340,6 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         """
         check_is_fitted(self)
         return np.asarray(np.mean([model.predict_proba(X) for model in self.estimators_], axis=0))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = False
-        # accuracy over all rows is not the aim: few false alarms cost positives
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
-        return tags
 
 
 def _usable(train: Any, test: Any, kept: NDArray[np.bool_], negative: NDArray[np.bool_]) -> tuple[Rows, Rows]:

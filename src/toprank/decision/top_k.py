@@ -7,21 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from toprank.base import anew_or_unchanged, keep
 from toprank.checks import is_count
-from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
+from toprank.decision._rows import WrapsClassifier, check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
-from toprank.estimators._anew import anew_or_unchanged
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
 
 
-class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class TopKClassifier(WrapsClassifier):
     r"""Act on the k best rows, or the best share, of each batch or group: 200 alerts a day.
 
     There is no threshold: a row is positive if fewer than k rows of the batch are ahead of it, so what is predicted for
@@ -82,10 +82,7 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self, estimator: Any, k: int | None = None, *, share: float | None = None, response_method: str = "auto"
     ) -> None:
-        self.estimator = estimator
-        self.k = k
-        self.share = share
-        self.response_method = response_method
+        keep(locals())
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the estimator.
@@ -110,7 +107,7 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             params = dict(process_routing(self, "fit", **params).estimator.fit)
         rows_with_weight(y, params)
         with anew_or_unchanged(self):
-            self.classes_ = classes_of(self.estimator, y)
+            self.classes_ = classes_of(self, y)
             self.estimator_ = clone(self.estimator)
             if not isinstance(self.estimator, FrozenEstimator):
                 self.estimator_.fit(X, y, **row_arguments(X, params))
@@ -176,13 +173,7 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = False
-        # as many rows are positive as the budget says, whatever the share of positives
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
-        tags.input_tags.pairwise = inner.pairwise
+        tags.input_tags.pairwise = get_tags(self.estimator).input_tags.pairwise
         return tags
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from abc import abstractmethod
 from dataclasses import replace
@@ -10,23 +9,27 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.base import (
+    BinaryClassifier,
+    anew_or_unchanged,
+    check_indices,
+    check_magnitude,
+    is_positive,
+    keep,
+    two_classes,
+)
 from toprank.checks import require_count, require_moderate, require_positive, require_share
-from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._anew import anew_or_unchanged
-from toprank.estimators._documentation import document
+from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.choice import automatic_phases, linear_phase, supports_pairs, without_empty_columns
 from toprank.solvers.phases import solve_in_phases
@@ -49,8 +52,10 @@ COMMON_STATE = {
 }
 
 
-class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
+class TopClassifier(BinaryClassifier):
     """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
+
+    shared_text = SHARED_TEXT
 
     remedies: ClassVar[str] = ""
     """What helps when w = 0 is optimal; empty for formulations of which it never is, though it may be within tol."""
@@ -79,10 +84,6 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         keep(locals())
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__doc__ = document(inspect.getdoc(cls) or "")
 
     @abstractmethod
     def _formulation(self) -> Formulation:
@@ -199,19 +200,8 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         return ("auto", "newton", *pairs, *apg, "sgd")
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}, with {len(self.classes_)} classes; reduce it with "
-                "toprank.datasets.binarize(y, positive=...)."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs two classes, but y has only one class: {self.classes_.tolist()}"
-            )
-        return np.asarray(codes == 1)
+        self.classes_ = two_classes(y, self)
+        return is_positive(y, self.classes_)
 
     def _solve(self, problem: Problem, start: Solution | None) -> Solution:
         used = None
@@ -279,10 +269,8 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         # predict selects the top of the list, as few rows as the threshold says; accuracy over all rows is not its aim
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
         return tags
 
 
@@ -309,45 +297,3 @@ class TauClassifier(TopClassifier):
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)
         super()._check_parameters()
-
-
-def keep(arguments: dict[str, Any]) -> None:
-    """Store the arguments of a constructor under their names, as scikit-learn wants it."""
-    estimator = arguments["self"]
-    for name, value in arguments.items():
-        if name != "self":
-            setattr(estimator, name, value)
-
-
-def check_magnitude(X: Any) -> None:
-    """Refuse features so large or small that the squares in a penalised objective lose all digits."""
-    values = X.data if issparse(X) else X
-    largest = float(max(values.max(), -values.min())) if values.size else 0.0
-    if largest > 1e15 or 0 < largest < 1e-15:
-        raise ValueError(
-            f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "
-            "the features, for instance with sklearn.preprocessing.StandardScaler"
-        )
-
-
-def check_indices(X: Any) -> None:
-    """Refuse sparse rows that point outside their arrays or columns, where compiled loops would read and write."""
-    if issparse(X):
-        try:
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"X is no valid sparse matrix of shape {X.shape}: {error}; build it anew") from error
-
-
-def without_offset(X: Any) -> Any:
-    """Dense X minus its column means, where a column hardly varies beside its mean, else X itself.
-
-    A threshold shifts with the scores, so the direction is the same; differences of scores keep their digits.
-    """
-    if issparse(X):
-        return X
-    sample = X[:: max(1, len(X) // 1000)]
-    mean, spread = sample.mean(axis=0, dtype=np.float64), sample.std(axis=0, dtype=np.float64)
-    if not np.any((np.abs(mean) > 1e3 * spread) & (spread > 0)):
-        return X
-    return X - mean.astype(X.dtype)

@@ -100,22 +100,24 @@ _SOLVERS = {
 _NO_BOUND = ": minus infinity, as the problem is not convex"
 
 
-def document(text: str) -> str:
-    """Fill the placeholders {parameters:kind} and {attributes:kind} of a class docstring."""
+def _texts() -> dict[str, str]:
+    """The texts that stand for {parameters:kind} and {attributes:kind} in a class docstring."""
+    texts = {}
     for kind, solvers in _SOLVERS.items():
         has_kernel = kind != "quantile"
-        parameters = {"{solvers}": solvers, "{kernel}": _KERNEL, "{cache}": _CACHE}
-        attributes = {
+        filling = {
+            "{solvers}": solvers,
+            "{kernel}": _KERNEL if has_kernel else "",
+            "{cache}": _CACHE if has_kernel else "",
             "{bound_note}": "" if has_kernel else _NO_BOUND,
             "{coef_note}": ", of a linear model" if has_kernel else "",
-            "{expansion}": _EXPANSION,
+            "{expansion}": _EXPANSION if has_kernel else "",
         }
-        for section, template, filling in (
-            ("parameters", _PARAMETERS, parameters),
-            ("attributes", _ATTRIBUTES, attributes),
-        ):
+        for section, text in (("parameters", _PARAMETERS), ("attributes", _ATTRIBUTES)):
             for mark, value in filling.items():
-                without = mark in ("{kernel}", "{cache}", "{expansion}") and not has_kernel
-                template = template.replace(mark, "" if without else value)
-            text = text.replace("{" + f"{section}:{kind}" + "}", template)
-    return text
+                text = text.replace(mark, value)
+            texts[f"{section}:{kind}"] = text
+    return texts
+
+
+SHARED_TEXT = _texts()

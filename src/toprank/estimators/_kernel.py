@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from toprank.base import keep
 from toprank.checks import require_count, require_positive, require_share
-from toprank.estimators._base import COMMON_STATE, TopClassifier, keep, without_offset
+from toprank.estimators._base import COMMON_STATE, TopClassifier
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
-from toprank.matrices.dense_or_sparse import transpose_matvec
+from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
 from toprank.matrices.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, in_blocks
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from toprank.base import keep
 from toprank.checks import require_positive
-from toprank.estimators._base import TauClassifier, keep
+from toprank.estimators._base import TauClassifier
 from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Real
@@ -11,16 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.base import BinaryClassifier, anew_or_unchanged, check_indices, is_positive, two_classes
 from toprank.checks import require_count, require_positive, require_share
-from toprank.estimators._above_zero import PredictsAboveZero
-from toprank.estimators._anew import anew_or_unchanged
-from toprank.estimators._base import check_indices
-from toprank.online._documentation import document
+from toprank.online._documentation import SHARED_TEXT
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
 from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Known, Rule, Schema, Table, count
@@ -40,8 +35,10 @@ def of_start(name: str) -> Callable[[Known], Any]:
     return lambda known: known["started_with_"][name]
 
 
-class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
+class OnlineRanker(BinaryClassifier):
     """Base of the online rankers: a subclass makes its state and learns from a batch of rows."""
+
+    shared_text = SHARED_TEXT
 
     # Parameters that give the state its shape or its meaning: they stay what they were at the start.
     _lasting: ClassVar[tuple[str, ...]] = ("threshold_window",)
@@ -66,10 +63,6 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     threshold_window: int
 
     weights_: NDArray[np.float64]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__doc__ = document(inspect.getdoc(cls) or "")
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
@@ -136,10 +129,8 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             self._check_lasting()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=first)
         check_indices(X)
-        if first:  # later, labels need only be known ones
-            check_classification_targets(y)
         known = self._classes(y, classes, need_both=need_both)
-        positive = _encode(y, known)
+        positive = is_positive(y, known)
         weights = np.ones(len(y))
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -175,24 +166,16 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
         known = getattr(self, "classes_", None)
         if known is not None and classes is None:
             return np.asarray(known)
-        found = np.unique(y if classes is None else np.asarray(classes))
-        if known is not None:
-            if not np.array_equal(found, known):
-                raise ValueError(
-                    f"classes={found.tolist()} is not the same as in the first call, {known.tolist()}; leave it out, "
-                    "or start with a new estimator"
-                )
-            return np.asarray(known)
-        if len(found) > 2:
-            kind = type_of_target(found)
+        if known is None:
+            remedy = "" if need_both or classes is not None else "; name both by classes= in the first call"
+            return two_classes(y if classes is None else classes, self, remedy)
+        found = np.unique(np.asarray(classes))
+        if not np.array_equal(found, known):
             raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}, with {len(found)} "
-                "classes; reduce it with toprank.datasets.binarize(y, positive=...)."
+                f"classes={found.tolist()} is not the same as in the first call, {known.tolist()}; leave it out, or "
+                "start with a new estimator"
             )
-        if len(found) < 2:
-            remedy = "it needs two" if need_both or classes is not None else "name both by classes= in the first call"
-            raise ValueError(f"{type(self).__name__} got only one class, {found.tolist()}; {remedy}")
-        return found
+        return np.asarray(known)
 
     def _weights(self) -> NDArray[np.float64]:
         """The direction w, where it is not stored as such."""
@@ -246,12 +229,6 @@ class OnlineRanker(PredictsAboveZero, ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
 
 def require_steps(ranker: Any, remedy: str) -> None:
     """Check `learning_rate` and `alpha`."""
@@ -280,14 +257,6 @@ def require_room(what: str, n_numbers: int, remedy: str) -> None:
 def seed_of(random_state: Any) -> int:
     """A number for the compiled generator."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _encode(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
-    positive = np.asarray(y == classes[1])
-    unknown = ~(positive | np.asarray(y == classes[0]))
-    if unknown.any():
-        raise ValueError(f"y has the label {y[unknown][0]!r}, which is not one of the classes {classes.tolist()}")
-    return positive
 
 
 def _as_rows(X: Any, positive: NDArray[np.bool_], weights: NDArray[np.float64], kept: NDArray[np.bool_]) -> Rows:

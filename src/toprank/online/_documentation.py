@@ -1,10 +1,10 @@
 """The parts of the docstrings that the online rankers share."""
 
-_PARTS = {
-    "{buffers}": """\
+SHARED_TEXT = {
+    "buffers": """\
 buffer_size : int or pair of int, default=50
     Number of rows to keep of each class; a pair is (of the negative class, of the positive class).""",
-    "{threshold}": """\
+    "threshold": """\
 max_fpr : float, optional
     What the threshold of `predict` is for. A share: a false positive rate of at most this. None: the least mean of
     the error rates of both classes.
@@ -15,7 +15,7 @@ threshold_window : int, default=1000
     them, it is above with probability max_fpr at most. That needs n + 1 ≥ 1 / max_fpr; until then it is the highest of
     them. A model that still changes, or a drift, makes old scores differ from new ones: then it is an estimate, without
     a guarantee.""",
-    "{attributes}": """\
+    "attributes": """\
 coef_ : ndarray of shape (1, n_features)
     The direction w.
 intercept_ : ndarray of shape (1,)
@@ -31,10 +31,3 @@ n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features_in_,)
     Names of the features, if X had names.""",
 }
-
-
-def document(text: str) -> str:
-    """Fill the placeholders of a class docstring."""
-    for mark, part in _PARTS.items():
-        text = text.replace(mark, part)
-    return text

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from toprank.base import keep
 from toprank.checks import require_positive
-from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores
 from toprank.online._statistics import STATISTICS, learn_statistics

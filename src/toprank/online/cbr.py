@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.base import keep
 from toprank.checks import require_choice, require_positive
-from toprank.estimators._base import keep
 from toprank.online._base import require_room, started_with
 from toprank.online._confidence import LANES, SMALLEST_VARIANCE
 from toprank.online._pair_loop import DIAGONAL, FULL, Options

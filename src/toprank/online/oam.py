@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from toprank.base import keep
 from toprank.checks import require_choice, require_positive
-from toprank.estimators._base import keep
 from toprank.online._base import require_factor, started_with
 from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
 from toprank.online._pairs import STARTED_WITH, PairRanker

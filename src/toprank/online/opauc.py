@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.base import keep
 from toprank.checks import require_count
-from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of, started_with
 from toprank.online._low_rank import LowRank, learn_low_rank
 from toprank.online._rows import RANDOM, SCALE, Rows, Scores

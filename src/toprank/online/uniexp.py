@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.base import keep
 from toprank.compiled import compiled
-from toprank.estimators._base import keep
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import SCALE, Rows, Scores, discount, record, scores_of, sparse_dot
 from toprank.saved_state import Array, Schema

@@ -9,15 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, keep
 from toprank.checks import require_count, require_positive
-from toprank.estimators._anew import anew_or_unchanged
-from toprank.estimators._base import check_indices, check_magnitude, keep, without_offset
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.matrices.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
 from toprank.matrices.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
@@ -38,7 +36,7 @@ def _components(known: Known, value: Any) -> Rule:
     return Array("f", ("n_chosen", "n_features_in_"), sparse=True)
 
 
-class WMWRanker(BaseEstimator):
+class WMWRanker(Estimator):
     r"""Rank ordinal data by the generalised Wilcoxon-Mann-Whitney statistic.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 - \frac1P \sum_{i \succ j} p_{ij} \log \sigma(w^\top x_i - w^\top x_j),

@@ -17,9 +17,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.base import anew_or_unchanged
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
-from toprank.estimators._anew import anew_or_unchanged
 from toprank.selection._path_folds import fit_fold, last_step, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer

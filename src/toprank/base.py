@@ -1,0 +1,132 @@
+"""What every estimator shares: its constructor and docstring, its two classes, a guarded fit, checks of rows."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+
+class Estimator(BaseEstimator):
+    """Base of all estimators: their docstrings may name texts of the family, such as {threshold}."""
+
+    shared_text: ClassVar[Mapping[str, str]] = {}
+    """Texts by the names that stand for them."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        text = inspect.getdoc(cls) or ""
+        for name, part in cls.shared_text.items():
+            text = text.replace("{" + name + "}", part)
+        cls.__doc__ = text
+
+
+class BinaryClassifier(ClassifierMixin, Estimator, ABC):
+    """Base of the classifiers of two classes: the decision is the sign of score minus threshold."""
+
+    classes_: NDArray[Any]
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Score minus threshold."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The positive class where the decision function is above zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(np.intp)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def keep(arguments: dict[str, Any]) -> None:
+    """Store the arguments of a constructor, its `locals()`, under their names, as scikit-learn wants it."""
+    estimator = arguments["self"]
+    for name, value in arguments.items():
+        if name != "self":
+            setattr(estimator, name, value)
+
+
+@contextmanager
+def anew_or_unchanged(estimator: Any) -> Iterator[None]:
+    """Fit an estimator without anything of earlier fits; leave it as it was if that fails or is interrupted.
+
+    What a fit leaves are the attributes that end with an underscore, and the kernel that belongs to them.
+    """
+    before = dict(vars(estimator))
+    for name in before:
+        if name.endswith("_") or name == "_kernel":
+            delattr(estimator, name)
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def two_classes(labels: Any, owner: Any, remedy: str = "") -> NDArray[Any]:
+    """The two classes among some labels in sorted order, of which the second is the positive one."""
+    labels = np.asarray(labels)
+    check_classification_targets(labels)
+    classes = np.unique(labels)
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(labels)}, with "
+            f"{len(classes)} classes; reduce it with toprank.datasets.binarize(y, positive=...)."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"{type(owner).__name__} needs two classes, got only one class: {classes.tolist()}{remedy}")
+    return classes
+
+
+def is_positive(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are the second class; others than the two are refused."""
+    positive = np.asarray(y == classes[1])
+    unknown = ~(positive | np.asarray(y == classes[0]))
+    if unknown.any():
+        label = y[unknown].tolist()[0]
+        raise ValueError(f"y has the label {label!r}, which is not one of the classes {classes.tolist()}")
+    return positive
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse features so large or small that the squares in a penalised objective lose all digits."""
+    values = X.data if issparse(X) else X
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    if largest > 1e15 or 0 < largest < 1e-15:
+        raise ValueError(
+            f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "
+            "the features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+
+
+def check_indices(X: Any) -> None:
+    """Refuse sparse rows that point outside their arrays or columns, where compiled loops would read and write."""
+    if issparse(X):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"X is no valid sparse matrix of shape {X.shape}: {error}; build it anew") from error
