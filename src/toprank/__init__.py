@@ -70,7 +70,7 @@ __all__ = [
     "to_onnx",
 ]
 
-_HOME = {
+_HOMES = {
     "CBR": "online.cbr",
     "OAM": "online.oam",
     "OPAUC": "online.opauc",
@@ -94,8 +94,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"toprank.{_HOME[name]}"), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"toprank.{_HOMES[name]}"), name)
     if name in __all__:
         return importlib.import_module(f"toprank.{name}")
     raise AttributeError(f"module 'toprank' has no attribute {name!r}")

@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from toprank import PatMatNP, TauFPL, TopPush, WMWRanker
 from toprank.datasets import make_imbalanced
 from toprank.decision import NeymanPearsonClassifier
+from toprank.inspection import certificate_of
 from toprank.metrics import get_scorer
 from toprank.selection import compare
-from toprank.selection._certificate import certificate_of
 from toprank.selection.paired_tests import corrected_t_test, holm
 
 TPR = ("tpr_at_fpr", {"max_fpr": 0.05})

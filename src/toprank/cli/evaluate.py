@@ -36,9 +36,9 @@ def evaluate(
     toprank evaluate test.csv -m fraud.toprank --k 50 --k 200 --fpr 0.001 --json
     """
     from toprank.cli.measures import measure
-    from toprank.cli.methods import last_step
     from toprank.cli.model_files import load_model
     from toprank.cli.reading import rows_to_test
+    from toprank.inspection import scorer_of
     from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -55,5 +55,5 @@ def evaluate(
         rates=fpr or (0.01, 0.05),
         confidence=confidence,
     )
-    title = f"{type(last_step(fitted.estimator_)).__name__} on {measures.rows:,} rows of {data}:"
+    title = f"{type(scorer_of(fitted.estimator_)).__name__} on {measures.rows:,} rows of {data}:"
     output.result(measures.record(), f"{title}\n{measures.text()}")

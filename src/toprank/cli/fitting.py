@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from toprank.cli.measures import Measure, Measures, measure
-from toprank.cli.methods import complete, last_step, without_search
+from toprank.cli.methods import complete, without_search
 from toprank.cli.model_files import held_out_rows, sum_of, sum_of_labels
 from toprank.cli.output import Output
 from toprank.shown_text import printable, shell_word
@@ -141,9 +141,9 @@ def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict
         As `summary_` of the model holds it, without what only a fit knows.
     """
     from toprank.cli.output import plain
-    from toprank.selection._certificate import certificate_of
+    from toprank.inspection import certificate_of, scorer_of
 
-    last = last_step(model.estimator_)
+    last = scorer_of(model.estimator_)
     given = last.get_params()
     shown = _SHOWN_PARAMETERS if given.get("kernel", "linear") != "linear" else _SHOWN_PARAMETERS[:-1]
     summary: dict[str, Any] = plain(

@@ -73,17 +73,18 @@ def _installation() -> dict[str, Any]:
 
 def _model(path: str, output: Output) -> dict[str, Any]:
     from toprank.cli.model_files import load_any
+    from toprank.inspection import anatomy, certificate_of
     from toprank.persistence.container import read_container
-    from toprank.selection._certificate import certificate_of
     from toprank.tables import TableModel
 
     model = load_any(path, output)
     table = model if isinstance(model, TableModel) else None
     inner = model if table is None else getattr(table, "estimator_", table.estimator)
+    first = anatomy(inner).parts[0]
     parameters = {name: value for name, value in inner.get_params().items() if not hasattr(value, "get_params")}
     return {
         "class": type(inner).__name__,
-        "steps": [type(step).__name__ for _, step in _pipeline(inner)],
+        "steps": [type(step).__name__ for step in (*first.steps, first.estimator)],
         "parameters": plain({name: value for name, value in parameters.items() if not name.endswith("steps")}),
         "certificate": certificate_of(inner),
         "target": getattr(table, "target", None),
@@ -92,12 +93,6 @@ def _model(path: str, output: Output) -> dict[str, Any]:
         "summary": plain(getattr(table, "summary_", {})),
         "versions": read_container(path).header.get("versions", {}),
     }
-
-
-def _pipeline(model: Any) -> list[tuple[str, Any]]:
-    if getattr(model, "estimators_", None):
-        model = model.estimators_[0]
-    return list(getattr(model, "steps", [(type(model).__name__, model)]))
 
 
 def _described(record: dict[str, Any], path: str) -> str:

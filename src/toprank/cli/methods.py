@@ -109,7 +109,7 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
                 f"{method} has no --{name}; leave it out, or use {' or '.join(other.value for other in having[:3])}"
             )
         model.set_params(**{name: value})
-    if given.get("tau") is None and max_fpr is not None and method in ("PatMatNP", "TauFPL", "GrillNP"):
+    if given.get("tau") is None and max_fpr is not None and "tau" in known and model.over == "negatives":
         model.set_params(tau=max_fpr)
     return model.set_params(random_state=seed)
 
@@ -176,10 +176,3 @@ def without_search(model: Any) -> tuple[Any, dict[str, Any] | None]:
         model.estimator = clone(found.best_estimator_)
         return model, {"parameters": found.best_params_, "score": found.best_score_}
     return model, None
-
-
-def last_step(model: Any) -> Any:
-    """The estimator of scores inside a threshold and a pipeline."""
-    if getattr(model, "estimators_", None):
-        model = model.estimators_[0]
-    return model.steps[-1][1] if hasattr(model, "steps") else model

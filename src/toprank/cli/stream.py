@@ -84,6 +84,7 @@ def stream(
     from toprank.cli.fitting import summary_of
     from toprank.cli.model_files import check_writable, save_model
     from toprank.cli.streaming import advice, advised, begun, first_model, opened, require_rows, started, wrapped
+    from toprank.inspection import scorer_of
     from toprank.persistence.atomic import same_file
     from toprank.streams.run import LAST_LINE_WAITS, stream_from
 
@@ -117,7 +118,7 @@ def stream(
         reason = as_options(advice(first_bad.reason))
         output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
     fitted = wrapped(result, features, target, positive, id_column, zero_based)
-    learned = type(methods.last_step(result.model)).__name__
+    learned = type(scorer_of(result.model)).__name__
     counts = {
         "rows": result.n_rows,
         "positives": result.n_positives,

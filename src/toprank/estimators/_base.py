@@ -26,7 +26,7 @@ from toprank.checks import require_count, require_moderate, require_positive, re
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning
-from toprank.formulations.formulation import Formulation
+from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
@@ -59,6 +59,9 @@ class TopClassifier(BinaryClassifier):
 
     remedies: ClassVar[str] = ""
     """What helps when w = 0 is optimal; empty for formulations of which it never is, though it may be within tol."""
+
+    over: ClassVar[Over] = "negatives"
+    """The rows that the threshold looks at."""
 
     saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, "coef_": Array("f", (1, "n_features_in_"))})
 
@@ -297,3 +300,7 @@ class TauClassifier(TopClassifier):
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)
         super()._check_parameters()
+
+    def _formulation(self) -> Formulation:
+        threshold = Quantile(float(self.tau))
+        return Formulation(get_surrogate(self.surrogate), threshold, over=self.over, false_positives=True)

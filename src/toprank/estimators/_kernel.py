@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from toprank.base import keep
 from toprank.checks import require_count, require_positive, require_share
 from toprank.estimators._base import COMMON_STATE, TopClassifier
-from toprank.formulations.formulation import Formulation, Over
+from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
@@ -338,8 +338,8 @@ class TopMeanClassifier(KernelClassifier):
         require_share("tau", self.tau)
         super()._check_parameters()
 
-    def _top_share(self, over: Over) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over=over)
+    def _formulation(self) -> Formulation:
+        return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over=self.over)
 
 
 class SurrogateQuantileClassifier(KernelClassifier):
@@ -387,6 +387,6 @@ class SurrogateQuantileClassifier(KernelClassifier):
                 f"{loss:.0e}; use a larger beta, such as 1.0"
             )
 
-    def _surrogate_quantile(self, over: Over) -> Formulation:
+    def _formulation(self) -> Formulation:
         surrogate = get_surrogate(self.surrogate)
-        return Formulation(surrogate, SurrogateQuantile(float(self.tau), float(self.beta), surrogate), over=over)
+        return Formulation(surrogate, SurrogateQuantile(float(self.tau), float(self.beta), surrogate), over=self.over)

@@ -10,7 +10,7 @@ from toprank.estimators._base import TauClassifier
 from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile, TopMean
+from toprank.formulations.thresholds import TopMean
 
 
 class TopPush(KernelClassifier):
@@ -49,7 +49,7 @@ class TopPush(KernelClassifier):
     remedies = "use TopPushK, TauFPL or PatMatNP (which cannot collapse), remove the row, or add features"
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(), over="negatives")
+        return Formulation(get_surrogate(self.surrogate), TopMean(), over=self.over)
 
 
 class TopPushK(KernelClassifier):
@@ -116,7 +116,7 @@ class TopPushK(KernelClassifier):
         super()._check_parameters()
 
     def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over="negatives")
+        return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over=self.over)
 
 
 class TauFPL(TopMeanClassifier):
@@ -158,9 +158,6 @@ class TauFPL(TopMeanClassifier):
 
     remedies = "use a larger tau or PatMatNP (which cannot collapse), or add features"
 
-    def _formulation(self) -> Formulation:
-        return self._top_share(over="negatives")
-
 
 class TopMeanK(TopMeanClassifier):
     r"""Push positives above the mean of the share τ of highest rows of both classes.
@@ -198,8 +195,7 @@ class TopMeanK(TopMeanClassifier):
 
     remedies = "use a tau above the share of positives, PatMat (which cannot collapse), or add features"
 
-    def _formulation(self) -> Formulation:
-        return self._top_share(over="all")
+    over = "all"
 
 
 class PatMat(SurrogateQuantileClassifier):
@@ -241,8 +237,7 @@ class PatMat(SurrogateQuantileClassifier):
     True
     """
 
-    def _formulation(self) -> Formulation:
-        return self._surrogate_quantile(over="all")
+    over = "all"
 
 
 class PatMatNP(SurrogateQuantileClassifier):
@@ -283,9 +278,6 @@ class PatMatNP(SurrogateQuantileClassifier):
     True
     """
 
-    def _formulation(self) -> Formulation:
-        return self._surrogate_quantile(over="negatives")
-
 
 class Grill(TauClassifier):
     r"""Separate the rows at the true top τ-quantile of all scores.
@@ -321,8 +313,7 @@ class Grill(TauClassifier):
     (1, 10)
     """
 
-    def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), Quantile(float(self.tau)), over="all", false_positives=True)
+    over = "all"
 
 
 class GrillNP(TauClassifier):
@@ -357,8 +348,3 @@ class GrillNP(TauClassifier):
     >>> model.coef_.shape
     (1, 10)
     """
-
-    def _formulation(self) -> Formulation:
-        return Formulation(
-            get_surrogate(self.surrogate), Quantile(float(self.tau)), over="negatives", false_positives=True
-        )

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+from toprank import _HOMES as _PUBLIC
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.validate import schema_of
 from toprank.saved_state import Schema
 
 # Public estimators are named by the package alone, so a file outlives a move of their module.
 _TOPRANK = {
-    "estimators.top": ("Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"),
-    "pairwise.wmw": ("WMWRanker",),
-    "decision": ("NeymanPearsonClassifier", "TopKClassifier"),
-    "online": ("CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"),
+    f"toprank.{name}": f"toprank.{home}"
+    for name, home in _PUBLIC.items()
+    if name[0].isupper() and home.startswith(("estimators.", "pairwise.", "decision.", "online."))
 }
 # What estimators keep in their attributes: the name in files, which outlives a move as well, and the module of today.
 _TOPRANK_PARTS = {
@@ -64,12 +64,11 @@ _SKLEARN = {
     "frozen": ("FrozenEstimator",),
     "model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit"),
 }
-_HOMES = {
-    f"{package}.{name}": f"{package}.{module}"
-    for package, table in (("toprank", _TOPRANK), ("sklearn", _SKLEARN))
-    for module, names in table.items()
-    for name in names
-} | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
+_HOMES = (
+    _TOPRANK
+    | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
+    | {f"sklearn.{name}": f"sklearn.{module}" for module, names in _SKLEARN.items() for name in names}
+)
 _NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.
 _WARM_START_STATE = frozenset({"_solution"})

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.base import Estimator
+
 # Old enough for runtimes of the last years.
 _OPSET, _IR_VERSION = 13, 8
 _INPUT_TYPES = ("float32", "float64")
@@ -150,11 +152,7 @@ def _scale(graph: _Graph, step: Any, rows: str) -> str:
 
 
 def _score(graph: _Graph, model: Any, rows: str) -> str:
-    from toprank.estimators._base import TopClassifier
-    from toprank.online._base import OnlineRanker
-    from toprank.pairwise.wmw import WMWRanker
-
-    if not isinstance(model, TopClassifier | OnlineRanker | WMWRanker):
+    if not (isinstance(model, Estimator) and (hasattr(model, "coef_") or hasattr(model, "dual_coef_"))):
         raise TypeError(
             f"{type(model).__name__} has no ONNX export here; it is there for the linear and kernel models of toprank, "
             "alone or after a scaler"

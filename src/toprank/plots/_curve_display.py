@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_consistent_length
 
+from toprank.inspection import model_name
 from toprank.plots import _style
-from toprank.plots._display import Display, model_name, scores_of
+from toprank.plots._display import Display, scores_of
 from toprank.ranking.curves import TopCurve
 from toprank.ranking.intervals import Band, fold_band
 from toprank.ranking.ranked_list import OperatingPoint, RankedList

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils._response import _get_response_values_binary
 
+from toprank.inspection import model_name
 from toprank.plots._style import new_axes
 from toprank.ranking.ranked_list import RankedList
 
@@ -175,16 +176,6 @@ class Display(Drawing):
                     f"{cls.__name__} has no parameter {name!r}; the computation takes {', '.join(accepted)}, and what "
                     "plot() takes goes into plot_kwargs"
                 )
-
-
-def model_name(estimator: Any) -> str:
-    """Name of the class of a model, of the last step of a pipeline."""
-    return type(last_step(estimator)).__name__
-
-
-def last_step(estimator: Any) -> Any:
-    """The last step of a pipeline, or the model itself."""
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
 
 
 def scores_of(estimator: Any, X: Any, pos_label: Any = None) -> tuple[NDArray[Any], Any, float | None]:

@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from toprank.inspection import last_step, model_name
 from toprank.plots import _style
-from toprank.plots._display import Drawing, last_step, model_name
+from toprank.plots._display import Drawing
 from toprank.ranking.tie_runs import Floats
 
 AXES = {"iteration": "iteration", "passes": "passes over the data", "seconds": "time (s)"}

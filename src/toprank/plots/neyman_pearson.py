@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank.decision.neyman_pearson import NeymanPearsonClassifier
 from toprank.decision.order_statistics import negatives_needed, threshold_rule
+from toprank.inspection import last_step
 from toprank.plots import _style
-from toprank.plots._display import Display, last_step
+from toprank.plots._display import Display
 from toprank.ranking.curves import list_lengths
 from toprank.ranking.intervals import one_sided_lower, one_sided_upper
 from toprank.ranking.ranked_list import RankedList, check_threshold

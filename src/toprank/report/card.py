@@ -12,9 +12,9 @@ import sklearn
 
 import toprank
 from toprank.decision import NeymanPearsonClassifier
+from toprank.inspection import Anatomy
 from toprank.ranking.ranked_list import RankedList
 from toprank.report.figures import convergence
-from toprank.report.inspection import Anatomy
 from toprank.report.numbers_as_text import cell, count, number, percent, round_percent
 from toprank.report.svg import Figure
 
@@ -126,7 +126,7 @@ def groups(parts: Anatomy, data: Rows) -> list[Group]:
         rows = [(name, cell(value)) for name, value in parameters if not hasattr(value, "get_params")]
         if rows:
             found.append(Group(f"Parameters of {type(level).__name__}", rows))
-    steps = [type(step).__name__ for part in parts.parts[:1] for line in part.preparation for _, step in line.steps]
+    steps = [type(step).__name__ for step in parts.parts[0].steps]
     if steps:
         found.append(Group("Preparation of rows", [(f"Step {i}", name) for i, name in enumerate(steps, start=1)]))
     found.append(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import toprank
 from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.inspection import Anatomy, anatomy, budget_of
 from toprank.plots._display import scores_of
 from toprank.ranking.curves import list_lengths
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
@@ -20,7 +21,6 @@ from toprank.report import figures, svg
 from toprank.report.card import INTENDED_USE, certificate, groups, limits_of_use
 from toprank.report.embedding import embed
 from toprank.report.importance import Importance, importance
-from toprank.report.inspection import Anatomy, anatomy
 from toprank.report.metrics_table import Metric, metric_rows, share_limits
 from toprank.report.numbers_as_text import cell, count, limits, number, percent, round_percent
 from toprank.report.top_rows import top_rows
@@ -111,8 +111,6 @@ def contents(
 
 def default_budget(evaluation: Evaluation) -> tuple[int | None, float | None]:
     """Number of alerts or false positive rate that the model was made for, else as many alerts as positives."""
-    from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK
-
     total = int(evaluation.ranked.total)
     rule = evaluation.parts.find(NeymanPearsonClassifier)
     if rule is not None:
@@ -120,12 +118,12 @@ def default_budget(evaluation: Evaluation) -> tuple[int | None, float | None]:
     top = evaluation.parts.find(TopKClassifier)
     if top is not None:
         return min(max(1, int(top.k if top.share is None else top.share * total)), total), None
-    estimator = evaluation.parts.parts[0].estimator
-    if isinstance(estimator, TauFPL | PatMatNP | GrillNP):
-        return None, float(estimator.tau)
-    if isinstance(estimator, TopMeanK | PatMat | Grill):
-        return max(1, round(estimator.tau * total)), None
-    return int(evaluation.ranked.positives), None
+    budget = budget_of(evaluation.parts.parts[0].estimator)
+    if budget is None or budget.share is None:
+        return int(evaluation.ranked.positives), None
+    if budget.over == "negatives":
+        return None, float(budget.share)
+    return max(1, round(budget.share * total)), None
 
 
 def feature_bars(features: Importance) -> list[dict[str, Any]]:

@@ -11,10 +11,10 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
+from toprank.inspection import Anatomy, Part, linear_coefficients
 from toprank.metrics import partial_auc_score
 from toprank.plots._display import scores_of
 from toprank.ranking.tie_runs import Floats
-from toprank.report.inspection import Anatomy, Part
 
 MOST_SHOWN = 20
 # Limits of the shuffling: rows of each class, columns, shuffles of each.
@@ -74,15 +74,11 @@ def column_names(X: Any) -> list[str]:
 
 def _standardised_coefficients(part: Part, X: Any) -> Floats | None:
     """Coefficients times the standard deviations of what they multiply, or None if the score is not linear in it."""
-    estimator = part.estimator
-    coefficients = getattr(estimator, "coef_", None)
-    if coefficients is None or hasattr(estimator, "feature_map_") or getattr(estimator, "kernel", "linear") != "linear":
+    coefficients = linear_coefficients(part.estimator)
+    if coefficients is None:
         return None
-    coefficients = np.asarray(coefficients.toarray() if issparse(coefficients) else coefficients, dtype=np.float64)
     deviations = _deviations(part.prepare(X))
-    if coefficients.size != len(deviations):
-        return None
-    return np.asarray(coefficients.ravel() * deviations)
+    return np.asarray(coefficients * deviations) if len(coefficients) == len(deviations) else None
 
 
 def _deviations(X: Any) -> Floats:

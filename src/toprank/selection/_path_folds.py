@@ -19,7 +19,7 @@ from toprank.decision._rows import row_arguments
 from toprank.estimators._base import TopClassifier
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.thresholds import Quantile
-from toprank.selection._certificate import certificate_of
+from toprank.inspection import certificate_of, last_step
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,9 @@ def settings_of(grid: list[dict[str, Any]], alpha: str) -> tuple[list[dict[str, 
     return candidates, list(settings.values())
 
 
-def last_step(estimator: Any) -> tuple[Any, str]:
-    """The estimator that has the penalty, and the prefix of its parameters."""
-    if hasattr(estimator, "steps"):
-        name, step = estimator.steps[-1]
-        return step, f"{name}__"
-    return estimator, ""
+def prefix_of_last(estimator: Any) -> str:
+    """The prefix of the parameters of the last step of a pipeline."""
+    return f"{estimator.steps[-1][0]}__" if hasattr(estimator, "steps") else ""
 
 
 def starts_warm(model: Any) -> bool:
@@ -78,7 +75,7 @@ def fit_fold(
 ) -> dict[int, dict[str, Any]]:
     """For each candidate of a setting its score, times and certificate, or the error."""
     estimator = clone(estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.parameters.items()})
-    model, prefix = last_step(estimator)
+    model, prefix = last_step(estimator), prefix_of_last(estimator)
     before, own = _parameters_of_steps(estimator, params, prefix)
     start = time.perf_counter()
     X_train, y_train = _safe_split(estimator, X, y, train)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer as sklearn_scorer
 
+from toprank.inspection import budget_of
 from toprank.metrics import get_scorer, get_scorer_names
 
 
@@ -31,22 +32,21 @@ def named_scorer(metric: Any) -> tuple[str, Any]:
 
 def default_scorer(model: Any, y: NDArray[Any]) -> Any:
     """What the estimator was made for, measured on held-out rows: its own share or number of rows is the budget."""
-    from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.pairwise.wmw import WMWRanker
 
-    labels = np.unique(y)
+    labels, budget = np.unique(y), budget_of(model)
     if isinstance(model, WMWRanker):
         return get_scorer("wmw", graph=model.graph, labels=labels if model.labels is None else model.labels)
+    if budget is None:
+        raise ValueError(
+            f"there is no default scoring for {type(model).__name__}; give scoring=, for instance "
+            "('tpr_at_fpr', {'max_fpr': 0.01})"
+        )
     positive = {"pos_label": labels[-1]}
-    if isinstance(model, TauFPL | PatMatNP | GrillNP):
-        return get_scorer("tpr_at_fpr", max_fpr=float(model.tau), **positive)
-    if isinstance(model, TopMeanK | PatMat | Grill):
-        return get_scorer("precision_at_quantile", tau=float(model.tau), **positive)
-    if isinstance(model, TopPushK):
-        return get_scorer("tpr_at_fpr", max_fpr=min(1.0, float(model.k) / np.sum(y == labels[0])), **positive)
-    if isinstance(model, TopPush):
+    if budget.k is not None:
+        return get_scorer("tpr_at_fpr", max_fpr=min(1.0, float(budget.k) / np.sum(y == labels[0])), **positive)
+    if budget.share is None:
         return get_scorer("positives_at_top", **positive)
-    raise ValueError(
-        f"there is no default scoring for {type(model).__name__}; give scoring=, for instance "
-        "('tpr_at_fpr', {'max_fpr': 0.01})"
-    )
+    if budget.over == "negatives":
+        return get_scorer("tpr_at_fpr", max_fpr=float(budget.share), **positive)
+    return get_scorer("precision_at_quantile", tau=float(budget.share), **positive)

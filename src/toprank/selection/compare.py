@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 
 from toprank.decision._rows import check_rows, splits_of
-from toprank.selection._certificate import certificate_of
+from toprank.inspection import certificate_of, model_name
 from toprank.selection._progress import track
 from toprank.selection._scorers import named_scorer
 from toprank.selection.comparison import Comparison
@@ -121,7 +121,7 @@ def _named(estimators: Estimators) -> dict[str, Any]:
     else:
         if not isinstance(estimators, list | tuple):
             estimators = [estimators]  # a single one
-        named = _numbered([item if isinstance(item, tuple) else (_name_of(item), item) for item in estimators])
+        named = _numbered([item if isinstance(item, tuple) else (model_name(item), item) for item in estimators])
     if not named:
         raise ValueError("estimators is empty; give at least one, for instance [PatMatNP(), TauFPL()]")
     for name, model in named.items():
@@ -141,11 +141,6 @@ def _numbered(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
             key = next(candidate for candidate in candidates if candidate not in times and candidate not in named)
         named[key] = value
     return named
-
-
-def _name_of(model: Any) -> str:
-    """The class, for a pipeline that of its last step."""
-    return type(model[-1] if hasattr(model, "steps") else model).__name__
 
 
 def _scorers(metrics: Any) -> dict[str, Any]:

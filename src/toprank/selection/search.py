@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.base import anew_or_unchanged
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
-from toprank.selection._path_folds import fit_fold, last_step, settings_of
+from toprank.inspection import last_step
+from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
 
@@ -149,9 +150,8 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         self
             The fitted search.
         """
-        model, prefix = last_step(self.estimator)
-        grid = self._grid(model, f"{prefix}alpha")
-        candidates, settings = settings_of(grid, f"{prefix}alpha")
+        alpha = f"{prefix_of_last(self.estimator)}alpha"
+        candidates, settings = settings_of(self._grid(last_step(self.estimator), alpha), alpha)
         X, y = check_rows(X, y)
         fit_params, split_params = self._route(params)
         rows_with_weight(y, fit_params)
@@ -171,8 +171,8 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         split_params: dict[str, Any],
     ) -> None:
         """Fit all candidates to all folds, and keep the table and the best."""
-        model, _ = last_step(self.estimator)
-        self.scorer_ = default_scorer(model, y) if self.scoring is None else named_scorer(self.scoring)[1]
+        by_default = self.scoring is None
+        self.scorer_ = default_scorer(last_step(self.estimator), y) if by_default else named_scorer(self.scoring)[1]
         folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
         tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
         outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(

@@ -102,12 +102,14 @@ def linear_scorer(model: Any) -> LinearScorer | None:
     LinearScorer or None
         None for kernels, votes of several models, arrays and sparse rows.
     """
+    from toprank.inspection import linear_coefficients
+
     pipeline, shift = _single(model.estimator_)
     if model.columns is None or pipeline is None or [name for name, _ in pipeline.steps] != ["columns", "rank"]:
         return None
     transformer, ranker = (step for _, step in pipeline.steps)
-    coefficients = _coefficients(ranker)
-    if coefficients is None:
+    coefficients = linear_coefficients(ranker)
+    if coefficients is None or not hasattr(ranker, "intercept_"):
         return None
     slices = {name: coefficients[transformer.output_indices_[name]] for name in transformer.named_transformers_}
     numbers = [name for name, kind in model.columns.items() if kind != CATEGORY]
@@ -135,14 +137,6 @@ def _single(estimator: Any) -> tuple[Any, float]:
             return None, 0.0
         estimator, shift = estimator.estimators_[0], float(estimator.thresholds_[0])
     return (estimator, shift) if isinstance(estimator, Pipeline) else (None, 0.0)
-
-
-def _coefficients(ranker: Any) -> Floats | None:
-    """The coefficients of a linear model, one for each feature."""
-    if hasattr(ranker, "dual_coef_") or hasattr(ranker, "feature_map_") or not hasattr(ranker, "intercept_"):
-        return None
-    coefficients = np.asarray(getattr(ranker, "coef_", np.zeros((0, 0))), dtype=np.float64)
-    return coefficients[0] if len(coefficients) == 1 else None
 
 
 def _of_numbers(pipeline: Any, w: Floats) -> tuple[Floats, Floats, Floats, float]:

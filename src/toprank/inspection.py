@@ -1,15 +1,22 @@
-"""What a fitted model is made of: wrappers, preparation of the rows, and the estimators that score them."""
+"""What is in a model: wrappers, preparation of the rows, the estimators that score them, what these know of themselves.
+
+Nothing else looks into pipelines, searches, decision rules and frozen estimators.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
+from toprank.base import Estimator
 from toprank.decision import NeymanPearsonClassifier, TopKClassifier
-from toprank.selection._certificate import certificate_of
 
 
 @dataclass(frozen=True)
@@ -18,6 +25,11 @@ class Part:
 
     preparation: tuple[Any, ...]
     estimator: Any
+
+    @property
+    def steps(self) -> list[Any]:
+        """The steps of the preparation one by one."""
+        return [step for line in self.preparation for _, step in line.steps]
 
     def prepare(self, X: Any) -> Any:
         """Rows as the estimator gets them."""
@@ -52,13 +64,7 @@ class Anatomy:
     @property
     def gap(self) -> float | None:
         """The largest certificate of the parts, None if one of them has none."""
-        gaps = [
-            certificate_of(part.estimator)
-            for part in self.parts
-            if hasattr(part.estimator, "dual_gap_") or hasattr(part.estimator, "suboptimality_")
-        ]
-        known = [gap for gap in gaps if gap is not None]
-        return max(known) if len(known) == len(self.parts) else None
+        return certificate_of(self.levels[0])
 
     def find(self, kind: type) -> Any:
         """The first level of a kind, or None."""
@@ -90,7 +96,7 @@ def _descend(model: Any, preparation: tuple[Any, ...], levels: list[Any], parts:
     elif hasattr(model, "steps"):
         before = (model[:-1],) if len(model.steps) > 1 else ()
         _descend(model.steps[-1][1], (*preparation, *before), levels, parts)
-    elif isinstance(model, NeymanPearsonClassifier):
+    elif isinstance(model, NeymanPearsonClassifier) and hasattr(model, "estimators_"):
         first, *others = model.estimators_
         _descend(first, preparation, levels, parts)
         for other in others:
@@ -101,6 +107,68 @@ def _descend(model: Any, preparation: tuple[Any, ...], levels: list[Any], parts:
         _descend(model.best_estimator_, preparation, levels, parts)
     else:
         parts.append(Part(preparation, model))
+
+
+def last_step(model: Any) -> Any:
+    """The last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def model_name(model: Any) -> str:
+    """Name of the class of a model, of the last step of a pipeline."""
+    return type(last_step(model)).__name__
+
+
+def scorer_of(model: Any) -> Any:
+    """The estimator that scores, inside thresholds, searches and pipelines; the first one of a vote."""
+    return anatomy(model).parts[0].estimator
+
+
+def certificate_of(model: Any) -> float | None:
+    """The relative bound on the suboptimality: `dual_gap_` or that of `WMWRanker`, None if there is none."""
+    if hasattr(model, "dual_gap_"):
+        return float(model.dual_gap_) if isfinite(model.dual_gap_) else None
+    if hasattr(model, "suboptimality_"):
+        return float(model.suboptimality_ / model.objective_)
+    inside = _inside(model)
+    gaps = [gap for gap in map(certificate_of, inside) if gap is not None]
+    return max(gaps) if inside and len(gaps) == len(inside) else None
+
+
+def _inside(model: Any) -> list[Any]:
+    """The fitted models that another one, of whatever package, is made of."""
+    if hasattr(model, "steps"):
+        return [last_step(model)]
+    for name in ("best_estimator_", "estimator_"):
+        if hasattr(model, name):
+            return [getattr(model, name)]
+    several = getattr(model, "estimators_", None)
+    return several if isinstance(several, list) else []
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The top of a list: a share, or a number k, of the negatives or of all rows; without both the very first rows."""
+
+    over: str
+    share: float | None
+    k: float | None
+
+
+def budget_of(estimator: Any) -> Budget | None:
+    """The top of the list that an estimator was made for, None if it was made for no top."""
+    if not isinstance(estimator, Estimator) or not hasattr(estimator, "over"):
+        return None
+    return Budget(estimator.over, getattr(estimator, "tau", None), getattr(estimator, "k", None))
+
+
+def linear_coefficients(estimator: Any) -> NDArray[np.float64] | None:
+    """The weight of each feature in the score, None if the score is not linear in the features."""
+    coefficients = getattr(estimator, "coef_", None)
+    if coefficients is None or hasattr(estimator, "feature_map_") or getattr(estimator, "kernel", "linear") != "linear":
+        return None
+    coefficients = np.asarray(coefficients.toarray() if issparse(coefficients) else coefficients, dtype=np.float64)
+    return np.asarray(coefficients.ravel()) if coefficients.size == coefficients.shape[-1] else None
 
 
 def _is_plumbing(level: Any) -> bool:
