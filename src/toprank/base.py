@@ -16,7 +16,11 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 
 class Estimator(BaseEstimator):
-    """Base of all estimators: their docstrings may name texts of the family, such as {threshold}."""
+    """Base of all estimators.
+
+    The parameters are the fields of a dataclass, which makes the constructor that scikit-learn wants; a family has some
+    in common. Docstrings may name texts of the family, such as {threshold}.
+    """
 
     shared_text: ClassVar[Mapping[str, str]] = {}
     """Texts by the names that stand for them."""
@@ -59,14 +63,6 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
-
-
-def keep(arguments: dict[str, Any]) -> None:
-    """Store the arguments of a constructor, its `locals()`, under their names, as scikit-learn wants it."""
-    estimator = arguments["self"]
-    for name, value in arguments.items():
-        if name != "self":
-            setattr(estimator, name, value)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import anew_or_unchanged, keep
+from toprank.base import anew_or_unchanged
 from toprank.checks import is_count, require_share
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import (
@@ -39,6 +39,7 @@ def _gives_probabilities(self: Any) -> bool:
     return hasattr(models[0] if models else self.estimator, "predict_proba")
 
 
+@dataclass(eq=False, repr=False)
 class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     r"""Keep the false positive rate of any scorer below a bound, with a stated confidence.
 
@@ -156,19 +157,15 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         relations={"a model": lambda known: bool(known["estimators_"])},
     )
 
-    def __init__(
-        self,
-        estimator: Any,
-        max_fpr: float = 0.01,
-        confidence: float = 0.95,
-        *,
-        cv: Any = 0.5,
-        combine: str = "unanimous",
-        response_method: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        keep(locals())
+    estimator: Any
+    max_fpr: float = 0.01
+    confidence: float = 0.95
+    _: KW_ONLY
+    cv: Any = 0.5
+    combine: str = "unanimous"
+    response_method: str = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the model and set its threshold.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from toprank.base import anew_or_unchanged, keep
+from toprank.base import anew_or_unchanged
 from toprank.checks import is_count
 from toprank.decision._rows import WrapsClassifier, check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
@@ -21,6 +21,7 @@ from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_c
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
 
 
+@dataclass(eq=False, repr=False)
 class TopKClassifier(WrapsClassifier):
     r"""Act on the k best rows, or the best share, of each batch or group: 200 alerts a day.
 
@@ -79,10 +80,11 @@ class TopKClassifier(WrapsClassifier):
         before=("estimator",),
     )
 
-    def __init__(
-        self, estimator: Any, k: int | None = None, *, share: float | None = None, response_method: str = "auto"
-    ) -> None:
-        keep(locals())
+    estimator: Any
+    k: int | None = None
+    _: KW_ONLY
+    share: float | None = None
+    response_method: str = "auto"
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the estimator.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,6 @@ from toprank.base import (
     check_indices,
     check_magnitude,
     is_positive,
-    keep,
     two_classes,
 )
 from toprank.checks import require_count, require_moderate, require_positive, require_share
@@ -52,6 +51,7 @@ COMMON_STATE = {
 }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TopClassifier(BinaryClassifier):
     """Base of the linear top family; a subclass adds its threshold and says when it may collapse."""
 
@@ -65,28 +65,14 @@ class TopClassifier(BinaryClassifier):
 
     saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, "coef_": Array("f", (1, "n_features_in_"))})
 
-    alpha: float
-    surrogate: str
-    solver: str
-    tol: float
-    max_iter: int | None
-    warm_start: bool
-    random_state: Any
-    verbose: int
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    alpha: float = 0.1
+    surrogate: str = "quadratic"
+    solver: str = "auto"
+    tol: float = 1e-4
+    max_iter: int | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
     @abstractmethod
     def _formulation(self) -> Formulation:
@@ -277,25 +263,11 @@ class TopClassifier(BinaryClassifier):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class TauClassifier(TopClassifier):
     """Base of the estimators with a true quantile, which have a share τ."""
 
-    tau: float
-
-    def __init__(
-        self,
-        tau: float = 0.05,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    tau: float = 0.05
 
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 from typing import Any, ClassVar
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from toprank.base import keep
 from toprank.checks import require_count, require_positive, require_share
 from toprank.estimators._base import COMMON_STATE, TopClassifier
 from toprank.formulations.formulation import Formulation
@@ -56,6 +55,7 @@ def _n_of_direction(known: Known) -> int:
     return int(known["feature_map_"].shape[1] if "feature_map_" in known else known["n_features_in_"])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelClassifier(TopClassifier):
     """Base of the estimators with a convex formulation: linear, or with a kernel."""
 
@@ -90,34 +90,13 @@ class KernelClassifier(TopClassifier):
         },
     )
 
-    kernel: KernelName
-    gamma: str | float
-    degree: float
-    coef0: float
-    approximation: str | None
-    n_components: int
-    cache_size: float
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        kernel: KernelName = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        approximation: str | None = None,
-        n_components: int = 500,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        cache_size: float = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    kernel: KernelName = "linear"
+    gamma: str | float = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    approximation: str | None = None
+    n_components: int = 500
+    cache_size: float = 500
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -307,32 +286,11 @@ class KernelClassifier(TopClassifier):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class TopMeanClassifier(KernelClassifier):
     """Base of the estimators with the mean of a share τ of the highest scores."""
 
-    tau: float
-
-    def __init__(
-        self,
-        tau: float = 0.05,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        kernel: KernelName = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        approximation: str | None = None,
-        n_components: int = 500,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        cache_size: float = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    tau: float = 0.05
 
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)
@@ -342,34 +300,12 @@ class TopMeanClassifier(KernelClassifier):
         return Formulation(get_surrogate(self.surrogate), TopMean(share=float(self.tau)), over=self.over)
 
 
+@dataclass(eq=False, repr=False)
 class SurrogateQuantileClassifier(KernelClassifier):
     """Base of PatMat and PatMatNP, which have a share τ and a scaling β."""
 
-    tau: float
-    beta: float
-
-    def __init__(
-        self,
-        tau: float = 0.05,
-        beta: float = 0.1,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        kernel: KernelName = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        approximation: str | None = None,
-        n_components: int = 500,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        cache_size: float = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    tau: float = 0.05
+    beta: float = 0.1
 
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)

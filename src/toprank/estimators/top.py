@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from toprank.base import keep
 from toprank.checks import require_positive
 from toprank.estimators._base import TauClassifier
-from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.estimators._kernel import KernelClassifier, SurrogateQuantileClassifier, TopMeanClassifier
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import TopMean
@@ -52,6 +51,7 @@ class TopPush(KernelClassifier):
         return Formulation(get_surrogate(self.surrogate), TopMean(), over=self.over)
 
 
+@dataclass(eq=False, repr=False)
 class TopPushK(KernelClassifier):
     r"""Push positives above the mean of the k highest negatives.
 
@@ -87,29 +87,7 @@ class TopPushK(KernelClassifier):
 
     remedies = "use a larger k, TauFPL or PatMatNP (which cannot collapse), or add features"
 
-    k: float
-
-    def __init__(
-        self,
-        k: float = 10,
-        *,
-        alpha: float = 0.1,
-        surrogate: str = "quadratic",
-        kernel: KernelName = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        approximation: str | None = None,
-        n_components: int = 500,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        cache_size: float = 500,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    k: float = 10
 
     def _check_parameters(self) -> None:
         require_positive("k", self.k, "use a number of rows such as 10")

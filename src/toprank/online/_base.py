@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -35,6 +36,7 @@ def of_start(name: str) -> Callable[[Known], Any]:
     return lambda known: known["started_with_"][name]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineRanker(BinaryClassifier):
     """Base of the online rankers: a subclass makes its state and learns from a batch of rows."""
 
@@ -59,10 +61,10 @@ class OnlineRanker(BinaryClassifier):
         learns=True,
     )
 
-    max_fpr: float | None
-    threshold_window: int
+    max_fpr: float | None = None
+    threshold_window: int = 1000
 
-    weights_: NDArray[np.float64]
+    weights_: NDArray[np.float64] = field(init=False)
 
     @abstractmethod
     def _start(self, n_features: int) -> None:

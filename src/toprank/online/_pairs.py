@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from toprank.saved_state import LARGEST_COUNT, Array, Kind, Rule, Schema
 STARTED_WITH = {"buffer": Kind((str,), POLICIES), "buffer_size": Rule()}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PairRanker(OnlineRanker):
     """Base of the rankers that pair a new row with the buffer of the other class."""
 
@@ -52,9 +54,9 @@ class PairRanker(OnlineRanker):
         },
     )
 
-    buffer: str
-    buffer_size: int | tuple[int, int]
-    random_state: Any
+    buffer: str = "fifo"
+    buffer_size: int | tuple[int, int] = 50
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from toprank.base import keep
 from toprank.checks import require_positive
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import Rows, Scores
@@ -15,6 +15,7 @@ from toprank.online.opauc import start_statistics, statistics_of
 from toprank.saved_state import Array, Schema
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AdaOAM(OnlineRanker):
     r"""Adaptive online AUC maximisation: the gradients of `OPAUC` with a step of its own for each feature.
 
@@ -60,20 +61,9 @@ class AdaOAM(OnlineRanker):
         {**STATISTICS, "squares_": Array("f8", ("n_features_in_",), low=0)}
     )
 
-    learning_rate: float
-    alpha: float
-    delta: float
-
-    def __init__(
-        self,
-        *,
-        learning_rate: float = 0.1,
-        alpha: float = 1e-4,
-        delta: float = 0.5,
-        max_fpr: float | None = None,
-        threshold_window: int = 1000,
-    ) -> None:
-        keep(locals())
+    learning_rate: float = 0.1
+    alpha: float = 1e-4
+    delta: float = 0.5
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

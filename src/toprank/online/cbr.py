@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import keep
 from toprank.checks import require_choice, require_positive
 from toprank.online._base import require_room, started_with
 from toprank.online._confidence import LANES, SMALLEST_VARIANCE
@@ -39,6 +39,7 @@ def _is_unit_triangular(known: Known) -> bool:
     return bool(np.array_equal(np.triu(factor), np.eye(len(factor))))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CBR(PairRanker):
     r"""Confidence-weighted bipartite ranking: an online ranker that knows how sure it is of each direction.
 
@@ -139,27 +140,11 @@ class CBR(PairRanker):
         {"a factor with ones on its diagonal and zeros above": _is_unit_triangular},
     )
 
-    covariance: str
-    C: float
-    growing_penalty: bool
-    eta: float
-    forgetting: float
-
-    def __init__(
-        self,
-        *,
-        covariance: str = "full",
-        buffer: str = "fifo",
-        buffer_size: int | tuple[int, int] = 50,
-        C: float = 1.0,
-        growing_penalty: bool = False,
-        eta: float = 0.7,
-        forgetting: float = 1.0,
-        max_fpr: float | None = None,
-        threshold_window: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        keep(locals())
+    covariance: str = "full"
+    C: float = 1.0
+    growing_penalty: bool = False
+    eta: float = 0.7
+    forgetting: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

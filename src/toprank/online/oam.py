@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from toprank.base import keep
 from toprank.checks import require_choice, require_positive
 from toprank.online._base import require_factor, started_with
 from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
@@ -15,6 +15,7 @@ from toprank.saved_state import Kind, Schema
 UPDATES = {"sequential": SEQUENTIAL, "gradient": GRADIENT}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OAM(PairRanker):
     r"""Online AUC maximisation: first-order steps on pairs with a buffer.
 
@@ -69,21 +70,9 @@ class OAM(PairRanker):
         {"started_with_": started_with(**STARTED_WITH, update=Kind((str,), UPDATES))}
     )
 
-    update: str
-    C: float
-
-    def __init__(
-        self,
-        *,
-        update: str = "sequential",
-        buffer: str = "reservoir",
-        buffer_size: int | tuple[int, int] = 50,
-        C: float = 1.0,
-        max_fpr: float | None = None,
-        threshold_window: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        keep(locals())
+    update: str = "sequential"
+    buffer: str = "reservoir"
+    C: float = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

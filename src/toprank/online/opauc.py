@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.base import keep
 from toprank.checks import require_count
 from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of, started_with
 from toprank.online._low_rank import LowRank, learn_low_rank
@@ -33,6 +32,7 @@ def _width(known: Known) -> int:
     return 2 * (_rank(known) + 1)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OPAUC(OnlineRanker):
     r"""One-pass AUC optimisation: the square loss over all pairs seen, from means and covariances.
 
@@ -105,22 +105,10 @@ class OPAUC(OnlineRanker):
         }
     )
 
-    learning_rate: float
-    alpha: float
-    rank: int | None
-    random_state: Any
-
-    def __init__(
-        self,
-        *,
-        learning_rate: float = 0.01,
-        alpha: float = 1e-4,
-        rank: int | None = None,
-        max_fpr: float | None = None,
-        threshold_window: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        keep(locals())
+    learning_rate: float = 0.01
+    alpha: float = 1e-4
+    rank: int | None = None
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.base import keep
 from toprank.compiled import compiled
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import SCALE, Rows, Scores, discount, record, scores_of, sparse_dot
 from toprank.saved_state import Array, Schema
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class UniExp(OnlineRanker):
     r"""Online ranking by a univariate loss: exponential, with both classes weighted alike.
 
@@ -62,18 +63,8 @@ class UniExp(OnlineRanker):
         }
     )
 
-    learning_rate: float
-    alpha: float
-
-    def __init__(
-        self,
-        *,
-        learning_rate: float = 0.01,
-        alpha: float = 1e-4,
-        max_fpr: float | None = None,
-        threshold_window: int = 1000,
-    ) -> None:
-        keep(locals())
+    learning_rate: float = 0.01
+    alpha: float = 1e-4
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, keep
+from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude
 from toprank.checks import require_count, require_positive
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.matrices.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
@@ -36,6 +37,7 @@ def _components(known: Known, value: Any) -> Rule:
     return Array("f", ("n_chosen", "n_features_in_"), sparse=True)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class WMWRanker(Estimator):
     r"""Rank ordinal data by the generalised Wilcoxon-Mann-Whitney statistic.
 
@@ -158,26 +160,21 @@ class WMWRanker(Estimator):
         fitted="objective_",
     )
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1e-3,
-        graph: Graph = "full",
-        labels: ArrayLike | None = None,
-        kernel: str | Callable[[Any, Any], Any] = "linear",
-        gamma: str | float = "scale",
-        degree: float = 3,
-        coef0: float = 0.0,
-        n_components: int = 1000,
-        solver: str = "newton-cg",
-        summation: str = "exact",
-        eps: float = 1e-6,
-        tol: float = 1e-6,
-        max_iter: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        keep(locals())
+    alpha: float = 1e-3
+    graph: Graph = "full"
+    labels: ArrayLike | None = None
+    kernel: str | Callable[[Any, Any], Any] = "linear"
+    gamma: str | float = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    n_components: int = 1000
+    solver: str = "newton-cg"
+    summation: str = "exact"
+    eps: float = 1e-6
+    tol: float = 1e-6
+    max_iter: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(
         self,

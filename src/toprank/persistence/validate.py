@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toprank.persistence.errors import ModelFileError
-from toprank.saved_state import Kind, Schema, Table
+from toprank.saved_state import Kind, Schema, StateError, Table
 
 # What `set_output` leaves on any transformer.
 _OUTPUT = Schema(
@@ -39,7 +39,9 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
         schema.check(attributes)
         _OUTPUT.check(attributes)
         if hasattr(type(item), "get_params"):
-            item.get_params(deep=False)  # fails if one is missing
+            missing = [name for name in item.get_params(deep=False) if name not in attributes]
+            if missing:
+                raise StateError(f"has no {missing[0]}")
         if schema.is_fitted(attributes):
             _check_parameters(item)
     except ModelFileError:
