@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.thresholds import TopMean
 
 Floats = NDArray[np.float64]
 # Weights in between are taken as they are.
@@ -26,7 +25,7 @@ def usable_weights(weights: Floats, positive: NDArray[np.bool_], formulation: Fo
     largest = float(weights.max())
     threshold = formulation.threshold
     if not _SMALL <= largest <= _LARGE:
-        if isinstance(threshold, TopMean) and threshold.k is not None:
+        if threshold.k is not None:
             raise ValueError(
                 f"the largest sample weight is {largest:.0e}, too far from 1 for k={threshold.k:g} rows; divide the "
                 "weights by it"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+from toprank.formulations.surrogates import Surrogate
 
 if TYPE_CHECKING:
     from toprank.solvers.problem import Problem
@@ -50,9 +50,9 @@ def dual_value(
     if not np.isfinite(total + squared_norm):
         return -np.inf, 0.0
     largest = surrogate.max_slope / max(float(slopes.max()), np.finfo(float).tiny)
-    if isinstance(surrogate, PiecewiseQuadratic):
-        rise = total * (surrogate.shift - threshold_conjugate)
-        bend = squared_norm / alpha + surrogate.width * float(y @ slopes)
+    if surrogate.is_piecewise_quadratic:
+        rise = total * (surrogate.pieces.shift - threshold_conjugate)
+        bend = squared_norm / alpha + surrogate.pieces.width * float(y @ slopes)
         scale = min(max(rise, 0.0) / bend if bend > 0 else largest, largest)
         return scale * (rise - 0.5 * scale * bend), scale
 

@@ -42,6 +42,11 @@ class Formulation:
     over: Over = "negatives"
     false_positives: bool = False
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether the problem is convex and so has a certificate."""
+        return self.threshold.is_convex and not self.false_positives
+
     def threshold_rows(self, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Numbers of the rows that the threshold looks at."""
         return np.flatnonzero(~positive) if self.over == "negatives" else np.arange(len(positive))

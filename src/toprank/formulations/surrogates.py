@@ -12,16 +12,20 @@ exponential  :math:`e^z`                                 :math:`y \log y - y`   
 ===========  ==========================================  ===================================  =============
 
 H is the binary entropy in nats. At a kink the derivative is the one from the left.
+
+A surrogate also declares what solvers ask of it, as attributes of `Surrogate`; a new one is a class here and an entry
+in `SURROGATES`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import expit, rel_entr, xlog1py, xlogy
 
 Floats = NDArray[np.float64]
 _LOG2 = float(np.log(2.0))
@@ -31,11 +35,32 @@ _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 
 class Surrogate(ABC):
-    """A loss, its derivatives, its inverse, and its convex conjugate; all elementwise."""
+    """A loss, its derivatives, its inverse, and its convex conjugate, all elementwise; and what it is, for solvers."""
 
     name: str
     max_slope: float
     """Upper end of the domain of the conjugate."""
+    is_own_barrier: ClassVar[bool] = True
+    """Whether the conjugate becomes infinitely steep at the ends of its domain, so that no bounds are needed there."""
+    in_log_domain: ClassVar[bool] = False
+    """Whether the loss is so large at ordinary gaps that solvers keep its logarithm."""
+    is_piecewise_quadratic: ClassVar[bool] = False
+    """Whether it has `pieces`."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it has a derivative everywhere."""
+        return True
+
+    @property
+    def is_parabola(self) -> bool:
+        """Whether it is zero, then a parabola without end."""
+        return False
+
+    @property
+    def pieces(self) -> PiecewiseQuadratic:
+        """The surrogate itself, for what is made for piecewise quadratic ones only."""
+        raise ValueError(f"the surrogate {self.name!r} is not piecewise quadratic")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -73,6 +98,24 @@ class Surrogate(ABC):
     def conjugate_curvature(self, y: Floats) -> Floats:
         """Second derivative of the conjugate inside its domain."""
 
+    def log_mean(self, z: Floats, share: Floats) -> float:
+        """Logarithm of the mean loss Σ share · ℓ(z)."""
+        return _log(float(share @ self.value(z)))
+
+    def unit_slopes(self, z: Floats, share: Floats) -> tuple[Floats, float]:
+        """The derivatives share · ℓ'(z) of the mean loss over the largest of them, and the logarithm of that one."""
+        slopes = share * self.derivative(z)
+        largest = float(slopes.max())
+        return (slopes / largest if largest > 0 else slopes), _log(largest)
+
+    def quantile(self, x: Floats, share: Floats, tau: float) -> float | None:
+        """The t with mean loss Σ share · ℓ(x − t) = τ, where it has a closed form."""
+        return None
+
+    def quantile_conjugate(self, p: Floats, share: Floats, tau: float) -> float:
+        """Conjugate of that t as a function of x, at a p of the simplex, where it has a closed form."""
+        raise ValueError(f"the quantile of the surrogate {self.name!r} has no conjugate in closed form")
+
 
 @dataclass(frozen=True)
 class PiecewiseQuadratic(Surrogate):
@@ -85,6 +128,28 @@ class PiecewiseQuadratic(Surrogate):
     shift: float
     width: float
     max_slope: float
+    is_own_barrier: ClassVar[bool] = False
+    is_piecewise_quadratic: ClassVar[bool] = True
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether there is a parabola between zero and the line."""
+        return self.width > 0
+
+    @property
+    def is_parabola(self) -> bool:
+        """Whether there is no line."""
+        return self.max_slope == np.inf
+
+    @property
+    def pieces(self) -> PiecewiseQuadratic:
+        """Itself."""
+        return self
+
+    def smoothed(self, width: float) -> PiecewiseQuadratic:
+        """The same line after a parabola of another width: the hinge with its kink rounded off."""
+        shift = self.shift + 0.5 * (width - self.width) * self.max_slope
+        return PiecewiseQuadratic(self.name, shift, width, self.max_slope)
 
     def value(self, z: Floats) -> Floats:
         """Loss, as slope · x − width · slope² / 2."""
@@ -125,6 +190,12 @@ class PiecewiseQuadratic(Surrogate):
     def conjugate_curvature(self, y: Floats) -> Floats:
         """The width."""
         return np.full_like(y, self.width)
+
+    def quantile_conjugate(self, p: Floats, share: Floats, tau: float) -> float:
+        """For the hinge, τ · max(p / share) / max_slope − shift."""
+        if self.is_smooth:
+            return super().quantile_conjugate(p, share, tau)
+        return tau * float((p / share).max()) / self.max_slope - self.shift
 
 
 class Logistic(Surrogate):
@@ -174,6 +245,7 @@ class Exponential(Surrogate):
 
     name = "exponential"
     max_slope = float("inf")
+    in_log_domain = True
 
     def value(self, z: Floats) -> Floats:
         """Loss."""
@@ -203,6 +275,28 @@ class Exponential(Surrogate):
     def conjugate_curvature(self, y: Floats) -> Floats:
         """Reciprocal."""
         return 1 / y
+
+    def log_mean(self, z: Floats, share: Floats) -> float:
+        """Log-sum-exp."""
+        largest = float(z.max())
+        return largest + float(np.log(share @ np.exp(z - largest)))
+
+    def unit_slopes(self, z: Floats, share: Floats) -> tuple[Floats, float]:
+        """By logarithms."""
+        logarithms = z + np.log(share)
+        return np.exp(logarithms - logarithms.max()), float(logarithms.max())
+
+    def quantile(self, x: Floats, share: Floats, tau: float) -> float:
+        """The log-sum-exp of x minus log τ."""
+        return self.log_mean(x, share) - float(np.log(tau))
+
+    def quantile_conjugate(self, p: Floats, share: Floats, tau: float) -> float:
+        """Relative entropy plus log τ."""
+        return float(rel_entr(p, share).sum()) + float(np.log(tau))
+
+
+def _log(value: float) -> float:
+    return float(np.log(value)) if value > 0 else -np.inf
 
 
 SURROGATES: dict[str, Surrogate] = {

@@ -4,18 +4,20 @@ Each gives its value and p = ∂t/∂s, non-negative and of sum 1. A weight of 2
 
 Conventions. k and τ·(sum of weights) may be fractional: the last row of the top then counts in part. At ties the rows
 of equal score are taken in the order of their index; any choice is a subgradient.
+
+A threshold also declares what kind of problem it makes, as attributes of `Threshold`, by which solvers are chosen.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import rel_entr
 
-from toprank.formulations.surrogates import LARGEST_GAP, Exponential, Surrogate
+from toprank.formulations.surrogates import LARGEST_GAP, Surrogate
 
 Floats = NDArray[np.float64]
 # A row of at most this part of a mean of scores does not move it by a rounding error of 1.
@@ -23,7 +25,33 @@ _NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
 
 class Threshold(ABC):
-    """A function of scores and weights."""
+    """A function of scores and weights, and what kind of problem it makes."""
+
+    is_convex: ClassVar[bool] = True
+    is_maximum: ClassVar[bool] = False
+    """Whether it is the maximum of p · s over the simplex with upper bounds `caps`."""
+    is_implicit: ClassVar[bool] = False
+    """Whether an equation defines it and it bends wherever its loss does: the problem is smooth if the loss is."""
+    k: float | None = None
+    """Number of rows that it looks at, if that does not grow with their weights."""
+
+    @property
+    def implicit(self) -> SurrogateQuantile:
+        """The threshold itself, for what is made for those that an equation defines."""
+        raise ValueError(f"no equation defines the threshold {self}")
+
+    @property
+    def level(self) -> float:
+        """Share of the weight from the threshold upwards, of a true quantile."""
+        raise ValueError(f"the threshold {self} is no quantile")
+
+    def caps(self, weights: Floats) -> Floats | None:
+        """Upper bounds of p where the threshold is a maximum, or None for the plain maximum."""
+        raise ValueError(f"the threshold {self} is no maximum over a simplex with bounds")
+
+    def of_parts(self, weights: Floats) -> Threshold:
+        """The threshold that stands for this one on random parts of the rows with the given weights."""
+        return self
 
     @abstractmethod
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
@@ -47,6 +75,7 @@ class TopMean(Threshold):
 
     k: float | None = None
     share: float | None = None
+    is_maximum: ClassVar[bool] = True
 
     def caps(self, weights: Floats) -> Floats | None:
         """Upper bounds c of p, or None for the plain maximum: bounds of 1 and more say nothing."""
@@ -66,6 +95,10 @@ class TopMean(Threshold):
                 f"which the top must be a part; use a smaller {name}"
             )
         return np.maximum(weights / k, _NEGLIGIBLE)  # a smaller one says the same, but its reciprocal may overflow
+
+    def of_parts(self, weights: Floats) -> Threshold:
+        """A number of rows becomes a share."""
+        return self if self.k is None else TopMean(share=self.k / float(weights.sum()))
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
         """Fill the largest scores up to their caps until the total is 1."""
@@ -98,6 +131,12 @@ class Quantile(Threshold):
     r"""Top quantile, :math:`\max \{ t : \sum_{s_j \ge t} \text{weight}_j \ge \tau \sum_j \text{weight}_j \}`."""
 
     tau: float
+    is_convex: ClassVar[bool] = False
+
+    @property
+    def level(self) -> float:
+        """The share τ."""
+        return self.tau
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
         """The score at which the weight of the rows from above reaches its share."""
@@ -117,13 +156,33 @@ class SurrogateQuantile(Threshold):
     tau: float
     beta: float
     surrogate: Surrogate
+    is_implicit: ClassVar[bool] = True
+
+    @property
+    def implicit(self) -> SurrogateQuantile:
+        """Itself."""
+        return self
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:
-        """Solve for t; p is proportional to weight · ℓ'(β(s − t)) (Theorem 3.4 of the framework paper)."""
+        """Solve for t, and differentiate."""
         share = weights / weights.sum()
         t = self.solve(scores, share)
-        slopes = share * self.surrogate.derivative(self.beta * (scores - t))
-        return t, slopes / slopes.sum()
+        return t, self.gradient(scores, share, t)
+
+    def gradient(self, scores: Floats, share: Floats, t: float) -> Floats:
+        """The p that belongs to a threshold t: proportional to the slopes (Theorem 3.4 of the framework paper)."""
+        slopes = self.slopes(scores, share, t)
+        return np.asarray(slopes / slopes.sum())
+
+    def slopes(self, scores: Floats, share: Floats, t: float) -> Floats:
+        """Terms share · ℓ'(β(s − t))."""
+        return share * self.surrogate.derivative(self.beta * (scores - t))
+
+    def curvature(self, scores: Floats, share: Floats, t: float, factor: float) -> Floats:
+        """Weights h of the Hessian Σ h (x − g)(x − g)ᵀ of t(Xw), g = Xᵀp, times a factor."""
+        excess = self.beta * (scores - t)
+        total = float(share @ self.surrogate.derivative(excess))
+        return np.asarray(factor * self.beta / total * share * self.surrogate.curvature(excess))
 
     def negligible(self, weights: Floats) -> NDArray[np.bool_]:
         """Rows that no loss lifts to a visible part of τ."""
@@ -132,13 +191,11 @@ class SurrogateQuantile(Threshold):
     def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
         """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
 
-        For the exponential the root is log(mean exp(β s) / τ) / β.
-
         It starts from the largest of the lower bounds that one row alone, the mean by Jensen's inequality, and a Newton
         step from `start`, which ends below the root wherever `start` is, give.
         """
-        if isinstance(self.surrogate, Exponential):
-            return (log_sum_exp(self.beta * scores, share) - float(np.log(self.tau))) / self.beta
+        if (root := self.surrogate.quantile(self.beta * scores, share, self.tau)) is not None:
+            return root / self.beta
         heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
         single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
         jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
@@ -153,20 +210,11 @@ class SurrogateQuantile(Threshold):
         return t
 
     def conjugate(self, p: Floats, share: Floats) -> float:
-        """t*(p) at any p of the simplex, for the surrogates for which it has a closed form: exponential and hinge."""
-        if isinstance(self.surrogate, Exponential):
-            return (float(rel_entr(p, share).sum()) + float(np.log(self.tau))) / self.beta
-        assert self.surrogate.name == "hinge"
-        return (self.tau * float((p / share).max()) - 1) / self.beta
+        """t*(p) at any p of the simplex, for the surrogates for which it has a closed form."""
+        return self.surrogate.quantile_conjugate(p, share, self.tau) / self.beta
 
     def _newton_step(self, scores: Floats, share: Floats, t: float) -> float:
         z = self.beta * (scores - t)
         slope = self.beta * float(share @ self.surrogate.derivative(z))
         excess = float(share @ self.surrogate.value(z)) - self.tau
         return t + excess / slope if slope > 0 else -np.inf
-
-
-def log_sum_exp(x: Floats, share: Floats) -> float:
-    """Logarithm of Σ share · exp(x), without overflow."""
-    largest = float(x.max())
-    return largest + float(np.log(share @ np.exp(x - largest)))

@@ -18,7 +18,6 @@ from sklearn.utils.metaestimators import _safe_split
 from toprank.decision._rows import row_arguments
 from toprank.estimators._base import TopClassifier
 from toprank.exceptions import DegenerateSolutionWarning
-from toprank.formulations.thresholds import Quantile
 from toprank.inspection import certificate_of, last_step
 
 
@@ -60,7 +59,7 @@ def starts_warm(model: Any) -> bool:
         return False
     if getattr(model, "kernel", "linear") != "linear" or getattr(model, "approximation", None) is not None:
         return False
-    return not isinstance(model._formulation().threshold, Quantile)
+    return bool(model._formulation().is_convex)
 
 
 def fit_fold(

@@ -46,8 +46,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.certificates import dual_value
-from toprank.formulations.surrogates import Exponential, Logistic, PiecewiseQuadratic
-from toprank.formulations.thresholds import TopMean
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.saved_state import Array, Schema
 from toprank.solvers.problem import Problem, Recorder, Solution, best_on_segment, relative_gap
@@ -90,15 +88,13 @@ class _Dual:
     """The dual objective g of a problem and its domain Ξ; counts the passes over the data."""
 
     def __init__(self, problem: Problem, recorder: Recorder) -> None:
-        threshold = problem.formulation.threshold
-        assert isinstance(threshold, TopMean)
         self.problem, self.recorder = problem, recorder
         self.surrogate = problem.formulation.surrogate
         self.weights = len(problem.positives) * problem.positive_share
         self.penalty = problem.alpha * len(problem.positives)
-        self.caps = threshold.caps(problem.threshold_weights)
+        self.caps = problem.formulation.threshold.caps(problem.threshold_weights)
         self.upper = self.weights * self.surrogate.max_slope if np.isfinite(self.surrogate.max_slope) else None
-        self.margin = 0.0 if isinstance(self.surrogate, PiecewiseQuadratic) else _LARGEST_MARGIN
+        self.margin = _LARGEST_MARGIN if self.surrogate.is_own_barrier else 0.0
         self.rho = 1.0  # weight of α in the metric of the steps
 
     def first_point(self, start: DualPoint | None) -> _Point:
@@ -107,7 +103,7 @@ class _Dual:
         share = problem.threshold_share
         if start is not None and (start.alpha.shape, start.beta.shape) == (self.weights.shape, share.shape):
             return self.point(*self.project(start.alpha, start.beta))
-        if isinstance(self.surrogate, PiecewiseQuadratic):
+        if not self.surrogate.is_own_barrier:
             v, scores = np.zeros(problem.X.shape[1]), np.zeros(problem.X.shape[0])
             return _Point(np.zeros_like(self.weights), np.zeros_like(share), v, scores)
         alpha = self.weights * self.surrogate.derivative(np.zeros_like(self.weights))
@@ -150,7 +146,7 @@ class _Dual:
 
     def narrow(self, margin: float) -> None:
         """Lower the margin ε, if the conjugate needs one."""
-        if not isinstance(self.surrogate, PiecewiseQuadratic):
+        if self.surrogate.is_own_barrier:
             self.margin = max(min(self.margin, margin), _SMALLEST_MARGIN)
 
     def first_curvature(self, adaptive: bool) -> float:
@@ -312,14 +308,9 @@ def _check(problem: Problem, stop: str) -> None:
     if stop not in ("gap", "objective"):
         raise ValueError(f'stop must be "gap" or "objective", got {stop!r}')
     formulation = problem.formulation
-    if not isinstance(formulation.threshold, TopMean) or formulation.false_positives:
+    if not formulation.threshold.is_maximum or formulation.false_positives:
         false_positives = " and a loss of the false positives" if formulation.false_positives else ""
         raise ValueError(
             'solver="apg" needs a threshold that is the largest score or the mean of the k largest, got '
             f'{formulation.threshold}{false_positives}; use solver="newton"'
-        )
-    if not isinstance(formulation.surrogate, PiecewiseQuadratic | Logistic | Exponential):
-        raise ValueError(
-            f'solver="apg" does not know the conjugate of the surrogate {formulation.surrogate.name!r}; use '
-            'solver="newton"'
         )

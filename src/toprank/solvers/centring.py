@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+from toprank.formulations.surrogates import Surrogate
 
 Floats = NDArray[np.float64]
 
@@ -16,20 +16,21 @@ def centre_positives(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """(u, p, room, r) with u p = μ, room · r = μ and z = (ℓ*)'(u / share) + r − p."""
     ones, zeros = np.ones_like(z), np.zeros_like(z)
-    if not isinstance(surrogate, PiecewiseQuadratic):
+    if surrogate.is_own_barrier:
         return np.maximum(share * surrogate.derivative(z), 1e-100), zeros, ones, zeros
-    x = z + surrogate.shift
-    if not np.isfinite(surrogate.max_slope):
-        width = surrogate.width / share
+    pieces = surrogate.pieces
+    x = z + pieces.shift
+    if pieces.is_parabola:
+        width = pieces.width / share
         root = np.sqrt(x * x + 4 * width * mu)
         p = np.where(x > 0, 2 * width * mu / np.maximum(root + x, np.finfo(float).tiny), 0.5 * (root - x))
         return mu / p, p, ones, zeros
-    top = share * surrogate.max_slope
+    top = share * pieces.max_slope
     u = mu / split(x, mu / top)[0]
-    if surrogate.width > 0:
+    if pieces.is_smooth:
         low, high = zeros, top.copy()
         for _ in range(40):
-            above = mu / (top - u) - mu / u + surrogate.width * u / share > x
+            above = mu / (top - u) - mu / u + pieces.width * u / share > x
             high, low = np.where(above, u, high), np.where(above, low, u)
             u = 0.5 * (low + high)
     return u, mu / u, top - u, mu / (top - u)

@@ -46,8 +46,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from toprank.compiled import compiled
-from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
-from toprank.formulations.thresholds import SurrogateQuantile, TopMean
+from toprank.formulations.surrogates import Surrogate
 from toprank.solvers._dual_cd_steps import (
     capped_mixed,
     capped_two_thresholds,
@@ -154,18 +153,18 @@ class _Dual:
         formulation, threshold = problem.formulation, problem.formulation.threshold
         shift, width, max_slope = _parameters(formulation.surrogate)
         C = problem.positive_share / problem.alpha
-        if formulation.false_positives or not isinstance(threshold, TopMean | SurrogateQuantile):
+        if not formulation.is_convex:
             raise ValueError(
                 f"solver='dual-cd' needs a convex problem, and a threshold of {type(threshold).__name__} has none; use "
                 "PatMat or PatMatNP, its convex counterparts"
             )
-        if isinstance(threshold, TopMean):
+        if threshold.is_maximum:
             caps = threshold.caps(problem.threshold_weights)
             limits = np.ones(len(problem.threshold_rows)) if caps is None else caps
             kind, of_quantile, tau = (PLAIN if caps is None else CAPPED), (0.0, 0.0, 0.0), 0.0
         else:
-            quantile_shift, quantile_width, quantile_slope = _parameters(threshold.surrogate)
-            beta, tau = threshold.beta, threshold.tau
+            quantile_shift, quantile_width, quantile_slope = _parameters(threshold.implicit.surrogate)
+            beta, tau = threshold.implicit.beta, threshold.implicit.tau
             of_quantile = (quantile_shift / beta, quantile_width / beta**2, quantile_slope * beta)
             kind, limits = (QUADRATIC if quantile_width > 0 else HINGE), problem.threshold_share
         rows = np.concatenate([problem.positives, problem.threshold_rows])
@@ -248,8 +247,8 @@ class _Dual:
 
 def _parameters(surrogate: Surrogate) -> tuple[float, float, float]:
     """Shift, width and max_slope, of the two losses that the paper treats."""
-    if isinstance(surrogate, PiecewiseQuadratic) and (surrogate.width == 0 or surrogate.max_slope == np.inf):
-        return surrogate.shift, surrogate.width, surrogate.max_slope
+    if surrogate.is_parabola or not surrogate.is_smooth:
+        return surrogate.pieces.shift, surrogate.pieces.width, surrogate.max_slope
     raise ValueError(
         f"solver='dual-cd' has closed forms for the surrogates 'quadratic' and 'hinge' only, got {surrogate.name!r}; "
         "use solver='auto'"

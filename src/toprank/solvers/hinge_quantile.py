@@ -35,8 +35,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.formulations.certificates import dual_value
-from toprank.formulations.surrogates import PiecewiseQuadratic
-from toprank.formulations.thresholds import SurrogateQuantile
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
@@ -96,9 +94,7 @@ class _InteriorPoint:
 
     def __init__(self, problem: Problem, incumbent: Incumbent) -> None:
         self.problem, self.incumbent, self.recorder = problem, incumbent, incumbent.recorder
-        threshold = problem.formulation.threshold
-        assert isinstance(threshold, SurrogateQuantile)
-        self.quantile = threshold
+        self.quantile = threshold = problem.formulation.threshold.implicit
         self.a, self.c = problem.positive_share, problem.threshold_share
         self.m = len(self.a)
         self.margin, self.level = 1 + 1 / threshold.beta, threshold.tau / threshold.beta
@@ -157,7 +153,6 @@ class _InteriorPoint:
         objective = self._objective(w, scores, nu)
         mu = max(gap * objective, np.finfo(float).tiny) / (len(self.a) + len(s))
         hinge = problem.formulation.surrogate
-        assert isinstance(hinge, PiecewiseQuadratic)
         u, p, room, r = centre_positives(hinge, self.a, nu + 1 / self.quantile.beta - scores[problem.positives], mu)
         multiplier = float(u.sum()) / max(float(self.c @ (s >= nu)), float(self.c.min()))
         q, xi = split(s - nu, mu / (self.c * multiplier))

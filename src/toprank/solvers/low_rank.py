@@ -37,7 +37,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.certificates import dual_value, rounding_of_square
-from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
@@ -114,7 +113,7 @@ class _LowRankSolver:
         self.problem, self.tol, self.max_iter, self.recorder = problem, tol, max_iter, recorder
         self.most_rank = most_rank
         self.factor = IncompleteCholesky(problem.gram, most_rank + _DIRECTIONS)
-        self.is_smooth = isinstance(problem.formulation.threshold, SurrogateQuantile)
+        self.is_smooth = problem.formulation.threshold.is_implicit
         self.n = problem.gram.n
         self.c, self.scores, self.squared_norm = np.zeros(self.n), np.zeros(self.n), 0.0
         self.at_zero = self._objective(0.0, self.scores)
@@ -252,9 +251,7 @@ class _LowRankSolver:
 
         An interior point has small entries everywhere, and K r costs as many rows of K as there are entries.
         """
-        threshold = self.problem.formulation.threshold
-        assert isinstance(threshold, TopMean)
-        caps = threshold.caps(self.problem.threshold_weights)
+        caps = self.problem.formulation.threshold.caps(self.problem.threshold_weights)
         y, p = _trimmed(point.y, share), _trimmed(point.p, share)
         spare = np.where(p > 0, (1.0 if caps is None else caps) - p, 0.0)
         lost = 1.0 - float(p.sum())

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.certificates import rounding_of_square
-from toprank.formulations.thresholds import SurrogateQuantile, top_mean
+from toprank.formulations.thresholds import top_mean
 from toprank.matrices.row_products import RowProducts
 from toprank.saved_state import Array, Schema
 from toprank.solvers.pair_dual import DualTerms, Play, filled
@@ -212,8 +212,8 @@ class _PairSolver:
         threshold, share = problem.formulation.threshold, problem.threshold_share
         s = scores[problem.threshold_rows]
         inside = working.index_of[problem.threshold_rows] >= 0
-        if isinstance(threshold, SurrogateQuantile):
-            t = threshold.solve(s, share)
+        if threshold.is_implicit:
+            t = threshold.implicit.solve(s, share)
             level = t - self.terms.e
         else:
             caps = self.terms.caps[inside] if self.terms.has_caps else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
-from toprank.formulations.thresholds import SurrogateQuantile, TopMean, top_mean
+from toprank.formulations.thresholds import top_mean
 from toprank.matrices.dense_or_sparse import Cholesky
 from toprank.solvers._pair_moves import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, TOTAL, ascend
 from toprank.solvers.problem import WeightedRows, relative_gap
@@ -44,14 +44,12 @@ class DualTerms:
     @classmethod
     def of(cls, problem: WeightedRows) -> DualTerms:
         """The terms of a problem that the pair method supports."""
-        surrogate, threshold = problem.formulation.surrogate, problem.formulation.threshold
-        assert isinstance(surrogate, PiecewiseQuadratic)
+        surrogate, threshold = problem.formulation.surrogate.pieces, problem.formulation.threshold
         top, n = problem.positive_share * surrogate.max_slope, len(problem.threshold_rows)
-        if isinstance(threshold, SurrogateQuantile):
-            beta = threshold.beta
+        if threshold.is_implicit:
+            beta, tau = threshold.implicit.beta, threshold.implicit.tau
             d = surrogate.width / (problem.threshold_share * beta**2)
-            return cls(problem, surrogate, top, np.full(n, np.inf), d, surrogate.shift / beta, threshold.tau)
-        assert isinstance(threshold, TopMean)
+            return cls(problem, surrogate, top, np.full(n, np.inf), d, surrogate.shift / beta, tau)
         caps = threshold.caps(problem.threshold_weights)
         return cls(problem, surrogate, top, np.full(n, np.inf) if caps is None else caps, np.zeros(n), 0.0, 0.0)
 
@@ -179,8 +177,8 @@ class Play:
         """The relative gap of the problem on the working set."""
         s = self.scores[self.thresholds]
         threshold = self.terms.problem.formulation.threshold
-        if isinstance(threshold, SurrogateQuantile):
-            t = threshold.solve(s, self.threshold_share)
+        if threshold.is_implicit:
+            t = threshold.implicit.solve(s, self.threshold_share)
         else:
             t = top_mean(s, self.caps if self.terms.has_caps else None)[0]
         on_positives = self.scores[self.positives]

@@ -32,7 +32,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.thresholds import Quantile, Threshold
+from toprank.formulations.thresholds import Threshold
 from toprank.solvers.problem import Problem, Recorder, Solution
 
 Floats = NDArray[np.float64]
@@ -168,7 +168,7 @@ class _Search:
     def _smoothed(self, w: Floats, width: float) -> Floats:
         """L-BFGS with the smoothed quantile."""
         problem = self.problem
-        tau = _level(problem.formulation)
+        tau = problem.formulation.threshold.level
         smoothed = replace(problem, formulation=replace(problem.formulation, threshold=SmoothedQuantile(tau, width)))
         options = {"maxiter": self.max_iter, "ftol": 1e-3 * self.tol}
         result = minimize(lambda w: _objective(smoothed, w), w, jac=True, method="L-BFGS-B", options=options)
@@ -252,7 +252,7 @@ def _best_multiple(problem: Problem, direction: Floats) -> Floats:
 
 def _widths(problem: Problem) -> list[float]:
     """Half-widths of the windows in ranks: shares of the level, but of at least ten rows before they narrow."""
-    tau = _level(problem.formulation)
+    tau = problem.formulation.threshold.level
     widest = max(min(tau, 1 - tau), min(0.5, 10 / len(problem.threshold_rows)))
     return [share * widest for share in WINDOWS]
 
@@ -308,13 +308,8 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, length: flo
     return None, length / 4
 
 
-def _level(formulation: Formulation) -> float:
-    assert isinstance(formulation.threshold, Quantile)
-    return formulation.threshold.tau
-
-
 def _check(formulation: Formulation, n_restarts: int) -> None:
-    if not (isinstance(formulation.threshold, Quantile) and formulation.false_positives):
+    if formulation.threshold.is_convex or not formulation.false_positives:
         raise ValueError(
             f"this solver is for Grill and GrillNP, a Quantile with false positives, but the threshold is "
             f"{type(formulation.threshold).__name__} with false_positives={formulation.false_positives}; use a solver "

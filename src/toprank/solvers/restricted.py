@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.formulations.certificates import dual_value
-from toprank.formulations.surrogates import PiecewiseQuadratic, Surrogate
+from toprank.formulations.surrogates import Surrogate
 from toprank.formulations.thresholds import top_mean
 from toprank.solvers.centring import centre_positives, centre_threshold
 from toprank.solvers.working_rows import WorkingRows
@@ -115,7 +115,7 @@ class Restricted:
         m, n = self.rows.n_positive, self.rows.n
         self.m, self.n = m, n
         self.g_extended = np.concatenate([self.g, [-1.0, self.k0]])
-        self.has_barrier = not isinstance(self.surrogate, PiecewiseQuadratic)
+        self.has_barrier = self.surrogate.is_own_barrier
         bounded = np.isfinite(self.surrogate.max_slope) and not self.has_barrier
         # rows whose multiplier is kept positive, and rows with an upper bound `fixed` + `per_S` · S
         self.lower = slice(m if self.has_barrier else 0, n)

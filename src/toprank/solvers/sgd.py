@@ -45,7 +45,6 @@ from sklearn.utils import check_random_state
 
 from toprank.formulations.certificates import lower_bound_at
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
 from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
 
 Floats = NDArray[np.float64]
@@ -146,8 +145,7 @@ class _Best:
 
     def __init__(self, problem: Problem, point: _Point, recorder: Recorder) -> None:
         self.problem, self.recorder = problem, recorder
-        formulation = problem.formulation
-        self.convex = not (formulation.false_positives or isinstance(formulation.threshold, Quantile))
+        self.convex = problem.formulation.is_convex
         self.point, self.dual = point, -np.inf
         self._raise_bound()
         recorder.record(0, point.primal, self.dual)
@@ -207,11 +205,8 @@ class _BasicGradients:
 
     def __init__(self, problem: Problem, n_batches: int, random: np.random.RandomState) -> None:
         self.problem, self.n_batches, self.random = problem, n_batches, random
-        self.formulation = problem.formulation
-        threshold = self.formulation.threshold
-        if isinstance(threshold, TopMean) and threshold.k is not None:
-            share = threshold.k / float(problem.threshold_weights.sum())
-            self.formulation = replace(self.formulation, threshold=TopMean(share=share))
+        threshold = problem.formulation.threshold.of_parts(problem.threshold_weights)
+        self.formulation = replace(problem.formulation, threshold=threshold)
 
     def batches(self) -> list[Rows]:
         return _minibatches(self.problem, self.n_batches, self.random)
@@ -232,9 +227,7 @@ class _DelayedGradients:
     monotone = True
 
     def __init__(self, problem: Problem, n_batches: int, random: np.random.RandomState) -> None:
-        threshold = problem.formulation.threshold
-        assert isinstance(threshold, SurrogateQuantile)
-        self.problem, self.threshold = problem, threshold
+        self.problem, self.threshold = problem, problem.formulation.threshold.implicit
         self.rows = _minibatches(problem, n_batches, random)
         self.share = np.zeros(len(problem.positive))
         self.share[problem.threshold_rows] = problem.threshold_share
@@ -267,7 +260,7 @@ class _DelayedGradients:
 
     def _slopes(self) -> Floats:
         """Weight · ℓ'(β(s − t)) of every row."""
-        return self.share * self.threshold.surrogate.derivative(self.threshold.beta * (self.scores - self.t))
+        return self.threshold.slopes(self.scores, self.share, self.t)
 
 
 def _run(
@@ -353,7 +346,7 @@ def _combine(block: Any, row_weights: Floats) -> Floats:
 
 
 def _can_be_delayed(formulation: Formulation) -> bool:
-    return isinstance(formulation.threshold, SurrogateQuantile) and not formulation.false_positives
+    return formulation.threshold.is_implicit and not formulation.false_positives
 
 
 def _check(problem: Problem, batch_size: int | None, step: float | None, delayed: bool) -> None:

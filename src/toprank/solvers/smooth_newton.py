@@ -38,8 +38,7 @@ from scipy.sparse import issparse
 
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.surrogates import Exponential, PiecewiseQuadratic, Surrogate
-from toprank.formulations.thresholds import SurrogateQuantile, log_sum_exp
+from toprank.formulations.surrogates import Surrogate
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
@@ -102,19 +101,18 @@ def solve_smooth_newton(
     problem = _precise(problem)
     incumbent = Incumbent(problem, tol, Recorder(verbose))
     w = np.zeros(problem.X.shape[1]) if start is None else start.coef.astype(np.float64)
-    if problem.formulation.surrogate.name == "hinge":
-        _approach_hinge(problem, w, incumbent, max_iter)
-    else:
+    if problem.formulation.surrogate.is_smooth:
         _minimise(problem, problem, w, incumbent, max_iter)
+    else:
+        _approach_hinge(problem, w, incumbent, max_iter)
     _leave_zero(problem, incumbent)
     return incumbent.solution()
 
 
 def _precise(problem: Problem) -> Problem:
     """The problem in double precision where an exponential loss is so large at w = 0 that rounding errors count."""
-    threshold = problem.formulation.threshold
-    assert isinstance(threshold, SurrogateQuantile)
-    if isinstance(threshold.surrogate, Exponential) and -np.log(threshold.tau) / threshold.beta > _HUGE:
+    threshold = problem.formulation.threshold.implicit
+    if threshold.surrogate.in_log_domain and -np.log(threshold.tau) / threshold.beta > _HUGE:
         return replace(problem, X=problem.X.astype(np.float64, copy=False))
     return problem
 
@@ -123,7 +121,7 @@ def _approach_hinge(problem: Problem, w: Floats, incumbent: Incumbent, max_iter:
     """Huberised hinges as long as each of them brings much, then the interior-point method."""
     for width in 0.2 ** np.arange(14):
         before = incumbent.gap
-        smooth = _with_surrogate(problem, PiecewiseQuadratic("huber", 1 + 0.5 * width, width, 1.0))
+        smooth = _with_surrogate(problem, problem.formulation.surrogate.pieces.smoothed(width))
         w = _minimise(problem, smooth, w, incumbent, min(max_iter, incumbent.n_iter + _STEPS_OF_A_WIDTH))
         if incumbent.converged or incumbent.gap > _LITTLE * before:
             break
@@ -157,8 +155,7 @@ def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
     """
     if incumbent.w.any() or not len(incumbent.w):
         return
-    threshold = problem.formulation.threshold
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold = problem.formulation.threshold.implicit
     point = _evaluate(problem, incumbent.w, None, incumbent.recorder)
     # the hinge is linear as long as no score has moved by more than τ/β
     moved = max(float(np.abs(problem.scores(point.gradient)).max()), np.finfo(float).tiny)
@@ -171,8 +168,7 @@ def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
 
 
 def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
-    threshold = problem.formulation.threshold
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold = problem.formulation.threshold.implicit
     formulation: Formulation = replace(
         problem.formulation, surrogate=surrogate, threshold=replace(threshold, surrogate=surrogate)
     )
@@ -181,16 +177,12 @@ def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
 
 def _log_objective(problem: Problem, w_squared: float, scores: Floats, start: float) -> tuple[float, float]:
     """Logarithm of the objective, and the threshold, from scores alone."""
-    threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
     t = threshold.solve(scores[problem.threshold_rows], problem.threshold_share, start)
     z = t - scores[problem.positives]
-    if isinstance(surrogate, Exponential):
-        if np.abs(scores).max() > _LARGEST_SCORE:
-            return np.inf, t
-        loss = log_sum_exp(z, problem.positive_share)
-    else:
-        loss = _log(float(problem.positive_share @ surrogate.value(z)))
+    if surrogate.in_log_domain and np.abs(scores).max() > _LARGEST_SCORE:
+        return np.inf, t
+    loss = surrogate.log_mean(z, problem.positive_share)
     return float(np.logaddexp(_log(0.5 * problem.alpha * w_squared), loss)), t
 
 
@@ -198,30 +190,16 @@ def _log(value: float) -> float:
     return float(np.log(value)) if value > 0 else -np.inf
 
 
-def _slopes(problem: Problem, z: Floats) -> tuple[Floats, float]:
-    """The derivatives y of the mean loss over the largest of them, and its logarithm."""
-    surrogate, share = problem.formulation.surrogate, problem.positive_share
-    if isinstance(surrogate, Exponential):
-        logarithms = z + np.log(share)
-        return np.exp(logarithms - logarithms.max()), float(logarithms.max())
-    y = share * surrogate.derivative(z)
-    largest = float(y.max())
-    return (y / largest if largest > 0 else y), _log(largest)
-
-
 def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Recorder) -> _Point:
     """Everything at w: two passes for the gradient, and one for the scores where they are not known."""
     if scores is None:
         scores = problem.scores(w)
         recorder.passes += 1
-    threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
     log_objective, t = _log_objective(problem, float(w @ w), scores, -np.inf)
-    unit, log_largest = _slopes(problem, t - scores[problem.positives])
-    excess = threshold.beta * (scores[problem.threshold_rows] - t)
-    slopes = problem.threshold_share * surrogate.derivative(excess)
-    p = slopes / slopes.sum()
-    is_huge = isinstance(surrogate, Exponential) and log_largest > _HUGE
+    unit, log_largest = surrogate.unit_slopes(t - scores[problem.positives], problem.positive_share)
+    p = threshold.gradient(scores[problem.threshold_rows], problem.threshold_share, t)
+    is_huge = surrogate.in_log_domain and log_largest > _HUGE
     centre, pull = _centre_and_pull(problem, unit, p, is_huge, recorder)
     point = _Point(w, scores, t, log_objective, centre, unit, log_largest, pull, p, pull, is_huge)
     point.gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
@@ -252,31 +230,23 @@ def _centre_and_pull(
 
 def _hessian_weights(problem: Problem, point: _Point) -> Floats:
     """Weights h of the rows in the Hessian over the scale."""
-    threshold, surrogate = problem.formulation.threshold, problem.formulation.surrogate
-    assert isinstance(threshold, SurrogateQuantile)
-    excess = threshold.beta * (point.scores[problem.threshold_rows] - point.threshold)
-    share = problem.threshold_share
+    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
     h = np.zeros(len(point.scores))
-    if isinstance(surrogate, Exponential):
+    if surrogate.in_log_domain:  # the exponential bends as much as it rises
         h[problem.positives] = point.largest * point.unit
     else:
         z = point.threshold - point.scores[problem.positives]
         h[problem.positives] = np.exp(-point.log_scale) * problem.positive_share * surrogate.curvature(z)
     S = point.largest * float(point.unit.sum())
-    h[problem.threshold_rows] += (
-        S * threshold.beta / float(share @ surrogate.derivative(excess)) * share * surrogate.curvature(excess)
-    )
+    s, share = point.scores[problem.threshold_rows], problem.threshold_share
+    h[problem.threshold_rows] += threshold.curvature(s, share, point.threshold, S)
     return h
 
 
 def _offer(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumbent) -> None:
     """Offer objective and lower bound of the problem itself at a point of the smoothed one."""
-    s, threshold, surrogate = (
-        point.scores[problem.threshold_rows],
-        problem.formulation.threshold,
-        problem.formulation.surrogate,
-    )
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
+    s = point.scores[problem.threshold_rows]
     if smooth is problem:
         t, conjugate = point.threshold, float(point.p @ s) - point.threshold
     else:
@@ -316,8 +286,8 @@ def _offer_linearised(problem: Problem, point: _Point, solve: Solve, incumbent: 
     Where the loss stays huge, the rounding of the scores alone spoils the balance of the rows in y and p taken at them;
     the linearised ones are balanced by the Newton equation itself, which is solved again for what is left.
     """
-    threshold, surrogate, share = problem.formulation.threshold, problem.formulation.surrogate, problem.positive_share
-    assert isinstance(threshold, SurrogateQuantile)
+    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
+    share = problem.positive_share
     w, gradient, unit, p = point.w, point.gradient, point.unit, point.p
     for _ in range(_REFINEMENTS):
         move = -solve(gradient)
@@ -374,7 +344,7 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
         step *= 0.5
     else:
         return None
-    while step >= 1 and point.log_scale > 0 and isinstance(problem.formulation.surrogate, Exponential):
+    while step >= 1 and point.log_scale > 0 and problem.formulation.surrogate.in_log_domain:
         longer = value(2 * step)
         if not longer < reached:
             break

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from toprank.formulations.surrogates import PiecewiseQuadratic
-from toprank.formulations.thresholds import TopMean, top_mean
+from toprank.formulations.thresholds import top_mean
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, best_on_segment, relative_gap
 from toprank.solvers.restricted import Restricted, State
@@ -54,11 +53,9 @@ class _WorkingSetSolver:
 
     def __init__(self, problem: Problem, tol: float, max_iter: int, recorder: Recorder) -> None:
         self.problem, self.tol, self.max_iter, self.recorder = problem, tol, max_iter, recorder
-        threshold = problem.formulation.threshold
-        assert isinstance(threshold, TopMean)
-        self.caps = threshold.caps(problem.threshold_weights)
+        self.caps = problem.formulation.threshold.caps(problem.threshold_weights)
         self.surrogate = problem.formulation.surrogate
-        self.has_barrier = not isinstance(self.surrogate, PiecewiseQuadratic)
+        self.has_barrier = self.surrogate.is_own_barrier
         self.n, self.d = problem.X.shape
         self.m, self.n_threshold = len(problem.positives), len(problem.threshold_rows)
         self.w, self.scores = np.zeros(self.d), np.zeros(self.n)
@@ -199,12 +196,11 @@ class _WorkingSetSolver:
 
     def _near_positives(self, outcome: Outcome) -> Rows:
         """Positives that are active or nearly so at the newest or the best point, and those with a multiplier."""
-        problem, surrogate = self.problem, self.surrogate
-        assert isinstance(surrogate, PiecewiseQuadratic)
+        problem, shift = self.problem, self.surrogate.pieces.shift
         near = np.full(self.m, False)
         for scores in (self.scores, self.newest_scores):
             t, _ = top_mean(scores[problem.threshold_rows], self.caps)
-            near |= t - scores[problem.positives] + surrogate.shift > -0.3
+            near |= t - scores[problem.positives] + shift > -0.3
         u = outcome.state.y[: outcome.problem.m]
         near[outcome.problem.positives[u > 1e-6 * u.mean()]] = True
         return np.flatnonzero(near)
