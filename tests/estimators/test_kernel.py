@@ -265,8 +265,8 @@ def test_few_directions_are_for_the_low_rank_route():
 
 
 def test_a_stall_of_the_pairs_is_ended_by_the_low_rank_route(monkeypatch):
-    monkeypatch.setattr("toprank.estimators._kernel._MOVES", 3)
-    monkeypatch.setattr("toprank.estimators._kernel._MOVES_A_ROW", 0)
+    monkeypatch.setattr("toprank.solvers.registry._MOVES", 3)
+    monkeypatch.setattr("toprank.solvers.registry._MOVES_A_ROW", 0)
     X, y = blobs()
     fitted = TopPushK(k=3, kernel="rbf").fit(X, y)
     assert fitted.solver_ == "low-rank"

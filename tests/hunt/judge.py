@@ -18,6 +18,7 @@ import toprank
 from hunt.problems import Case, draw
 from hunt.references import Objective, coefficients_of, objective_of, point_of_reference
 from toprank import DegenerateSolutionWarning, WMWRanker
+from toprank.solvers.registry import solver_names
 
 SECONDS_A_FIT = 60
 SINS = ("false certificate", "false optimum", "wrong objective", "silent collapse", "raw error", "raw warning", "slow")
@@ -130,7 +131,8 @@ def _second_solver(case: Case, objective: Objective) -> list[np.ndarray]:
     if isinstance(estimator, WMWRanker):
         others = [name for name in ("newton-cg", "ncg") if name != estimator.solver]
     else:
-        others = [name for name in estimator._solvers() if name in ("newton", "pairs", "low-rank")]
+        fitting = solver_names(estimator._formulation(), estimator._matrices())
+        others = [name for name in fitting if name in ("newton", "pairs", "low-rank")]
     points = []
     for name in others:
         try:

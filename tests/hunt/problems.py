@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, WMWRanker
+from toprank.solvers.registry import solver_names
 
 SURROGATES = ("quadratic", "hinge", "huber", "logistic", "exponential")
 
@@ -161,6 +162,7 @@ def _estimator(rng: np.random.Generator, n: int, m: int, d: int, kernel: str) ->
         beta = float(rng.choice([0.1, 0.1, 1.0, 10 ** rng.uniform(-2, 1)]))
         estimator = (PatMat, PatMatNP)[family - 4](tau=tau, beta=beta, **common)
     if rng.random() < 0.25:  # another solver than the default
-        others = [name for name in estimator._solvers() if name in ("newton", "pairs", "low-rank")]
+        fitting = solver_names(estimator._formulation(), estimator._matrices())
+        others = [name for name in fitting if name in ("newton", "pairs", "low-rank")]
         estimator.set_params(solver=str(rng.choice(others)))
     return estimator

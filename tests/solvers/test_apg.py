@@ -154,7 +154,7 @@ def test_what_the_solver_cannot_do():
         (Formulation(quadratic, Quantile(0.1)), "Quantile"),
         (Formulation(quadratic, TopMean(), false_positives=True), "false positives"),
     ):
-        with pytest.raises(ValueError, match=rf'solver="apg".*{name}.*use solver="newton"'):
+        with pytest.raises(ValueError, match=rf"solver='apg' needs a threshold .*{name}.*use solver='auto'"):
             solve_apg(replace(problem, formulation=formulation))
     with pytest.raises(ValueError, match='stop must be "gap" or "objective", got \'time\''):
         solve_apg(problem, stop="time")

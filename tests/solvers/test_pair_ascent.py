@@ -14,10 +14,10 @@ from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.matrices.row_products import RowProducts
 from toprank.solvers import pair_ascent, working_set
-from toprank.solvers.choice import linear_solver, supports_pairs
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_ascent import solve_linear_pairs, solve_pairs
 from toprank.solvers.problem import HISTORY, Problem
+from toprank.solvers.registry import solver_names
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
 
@@ -319,9 +319,10 @@ def test_which_formulations_it_is_made_for():
     for name in ("quadratic", "hinge", "huber", "logistic", "exponential"):
         surrogate = get_surrogate(name)
         mean, quantile = TopMean(k=3), SurrogateQuantile(0.1, 0.5, surrogate)
-        assert supports_pairs(Formulation(surrogate, mean)) == (name in ("quadratic", "hinge", "huber"))
-        assert supports_pairs(Formulation(surrogate, quantile)) == (name == "quadratic")
-    assert linear_solver("pairs", Formulation(surrogate, mean)) is solve_linear_pairs
+        assert ("pairs" in solver_names(Formulation(surrogate, mean), ["kernel"])) == (
+            name in ("quadratic", "hinge", "huber")
+        )
+        assert ("pairs" in solver_names(Formulation(surrogate, quantile), ["rows"])) == (name == "quadratic")
 
 
 def zipf(rng, n=300, d=60):

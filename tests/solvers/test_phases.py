@@ -12,9 +12,10 @@ from toprank.formulations.certificates import lower_bound
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
-from toprank.solvers.choice import automatic_phases, linear_phase, unevenness, without_empty_columns
 from toprank.solvers.phases import Phase, solve_in_phases
 from toprank.solvers.problem import HISTORY, Problem
+from toprank.solvers.registry import SOLVERS, phases_for
+from toprank.solvers.traits import unevenness, without_empty_columns
 
 MEANS = {
     "TopPush": (TopMean(), "negatives"),
@@ -42,6 +43,10 @@ def sparse_rows(n, d, entries, seed=0, zipf=0.0):
     scores = X @ rng.standard_normal(d)
     scores += scores.std() * rng.standard_normal(n)
     return X, scores > np.quantile(scores, 0.9)
+
+
+def linear_phase(name, budget=None):
+    return next(s for s in SOLVERS if s.name == name).phase({}, budget)
 
 
 CHAINS = {"pairs, newton": ("pairs", "newton"), "newton, pairs": ("newton", "pairs"), "apg, newton": ("apg", "newton")}
@@ -98,13 +103,14 @@ def test_what_auto_stands_for():
     uneven, positive_uneven = sparse_rows(2500, 20_000, 20, zipf=1.0)
 
     def names(problem):
-        return [phase.name for phase in automatic_phases(problem)]
+        return [phase.name for phase in phases_for("auto", problem, {"random_state": 0})]
 
     def sparse(X, y, formulation=dense.formulation):
         return Problem(X, y, np.ones(len(y)), formulation, 0.1)
 
     logistic = Formulation(SURROGATES["logistic"], TopMean())
     quantile = SurrogateQuantile(0.1, 0.1, SURROGATES["quadratic"])
+    grill = Formulation(SURROGATES["quadratic"], Quantile(0.1), false_positives=True)
     assert names(dense) == ["newton", "pairs"]
     assert names(make_problem(rows=9000)) == ["newton"]
     assert names(sparse(alike, positive)) == ["apg", "newton"]
@@ -112,7 +118,7 @@ def test_what_auto_stands_for():
     assert names(sparse(uneven, positive_uneven)) == ["pairs", "newton"]
     assert names(sparse(uneven, positive_uneven, logistic)) == ["newton"]
     assert names(sparse(alike, positive, Formulation(SURROGATES["quadratic"], quantile))) == ["newton"]
-    assert names(sparse(alike, positive, Formulation(SURROGATES["quadratic"], Quantile(0.1)))) == ["restarts"]
+    assert names(sparse(alike, positive, grill)) == ["restarts"]
 
 
 def test_unevenness():

@@ -178,8 +178,8 @@ def test_the_shortest_combination_is_shortest(rng):
     ("change", "options", "message"),
     [
         ({}, {"n_restarts": 0}, "n_restarts=0 .* use 1 or more"),
-        ({"threshold": TopMean()}, {}, "the threshold is TopMean .* use a solver"),
-        ({"false_positives": False}, {}, "false_positives=False; use a solver"),
+        ({"threshold": TopMean()}, {}, "needs a true quantile .* the threshold TopMean.*; use solver"),
+        ({"false_positives": False}, {}, r"a loss of the false positives, got .* Quantile\(tau=0.1\); use solver"),
     ],
 )
 def test_bad_input_is_refused_with_the_value_and_the_remedy(change, options, message):

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from toprank.base import (
@@ -27,12 +26,13 @@ from toprank.estimators._weights import usable_weights
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile, TopMean
+from toprank.formulations.thresholds import Quantile
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
-from toprank.solvers.choice import automatic_phases, linear_phase, supports_pairs, without_empty_columns
 from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import Problem, Solution, WeightedRows, without_noise
+from toprank.solvers.registry import Matrix, check_solver, phases_for
+from toprank.solvers.traits import without_empty_columns
 
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
@@ -174,19 +174,11 @@ class TopClassifier(BinaryClassifier):
         get_surrogate(self.surrogate)
         if self.max_iter is not None:
             require_count("max_iter", self.max_iter)
-        if self.solver not in self._solvers():
-            raise ValueError(
-                f"solver must be one of {', '.join(map(repr, self._solvers()))} for {type(self).__name__}, "
-                f"got {self.solver!r}"
-            )
+        check_solver(self.solver, self._formulation(), self._matrices(), type(self).__name__)
 
-    def _solvers(self) -> tuple[str, ...]:
-        formulation = self._formulation()
-        if isinstance(formulation.threshold, Quantile):
-            return ("auto", "sgd")
-        pairs = ("pairs",) if supports_pairs(formulation) else ()
-        apg = ("apg",) if isinstance(formulation.threshold, TopMean) else ()
-        return ("auto", "newton", *pairs, *apg, "sgd")
+    def _matrices(self) -> tuple[Matrix, ...]:
+        """What a solver may work on."""
+        return ("rows",)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         self.classes_ = two_classes(y, self)
@@ -196,14 +188,10 @@ class TopClassifier(BinaryClassifier):
         used = None
         if self.solver == "auto":
             problem, used = without_empty_columns(problem)
-            phases = automatic_phases(problem)
-        else:
-            phases = [linear_phase(self.solver)]
         if used is not None and start is not None:
             start = replace(start, coef=start.coef[used])
+        phases = phases_for(self.solver, problem, self.get_params(deep=False))
         common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "max_iter": self.max_iter}
-        if phases[0].name in ("sgd", "restarts"):
-            common["random_state"] = check_random_state(self.random_state)
         solution, self.solver_ = solve_in_phases(phases, problem, start=start, **common)
         if used is None:
             return solution

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,19 +21,14 @@ from toprank.matrices.features import FourierFeatures, NystroemFeatures, both_de
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known, Schema
-from toprank.solvers.choice import supports_pairs
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.phases import Phase, solve_in_phases
+from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import Solution, WeightedRows, without_noise
+from toprank.solvers.registry import Matrix, phases_for, solver_names
 
 KernelName = str | Callable[[Any, Any], Any]
-_EXPANSION_SOLVERS = ("pairs", "low-rank", "dual-cd")
 _SMALLEST_TAU = 1e-12
 _LARGEST_LOSS = 1e50
-# Rows up to which the pair method is chosen where all rows have multipliers.
-_FEW_ROWS = 8000
-# Moves of the pair method after which "auto" takes the low-rank route, in all and for each row.
-_MOVES, _MOVES_A_ROW = 50_000, 100
 # Rounding of kernel values, as a part of alpha, with which single precision is no use.
 _MOST_ROUNDING = 0.1
 
@@ -117,14 +111,10 @@ class KernelClassifier(TopClassifier):
                 f"approximation='fourier' is for kernel='rbf' only, got kernel={self.kernel!r}; use 'nystroem' instead"
             )
 
-    def _solvers(self) -> tuple[str, ...]:
-        linear = super()._solvers()
-        pairs = ("pairs",) if "pairs" in linear else ()
-        dual_cd = ("dual-cd",) if self.surrogate in ("quadratic", "hinge") else ()
-        expansion = ("low-rank", *dual_cd)
+    def _matrices(self) -> tuple[Matrix, ...]:
         if self.approximation is not None:
-            return linear
-        return (*linear, *expansion) if self.kernel == "linear" else ("auto", *pairs, *expansion)
+            return ("rows",)
+        return ("rows", "kernel") if self.kernel == "linear" else ("kernel",)
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         positive = super()._encode(y)
@@ -136,7 +126,7 @@ class KernelClassifier(TopClassifier):
         return positive
 
     def _fit_rows(self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]) -> None:
-        if self.approximation is None and (self.kernel != "linear" or self.solver in ("low-rank", "dual-cd")):
+        if "rows" not in self._matrices() or self.solver not in solver_names(self._formulation(), ["rows"]):
             self._fit_expansion(X, positive, weights, rows)
             return
         if self.approximation is not None:
@@ -162,14 +152,12 @@ class KernelClassifier(TopClassifier):
             X = X[order]
         given, X = X, without_offset(X) if self.kernel == "linear" else X
         kernel = Kernel.resolve(self.kernel, X, self.gamma, self.degree, self.coef0, weights[order])
-        formulation = self._formulation()
-        self.solver_ = self._kernel_solver_for(formulation, kernel, X) if self.solver == "auto" else self.solver
         gram = self._gram(kernel, X)
         problem = KernelProblem(
             gram=gram,
             positive=positive[order],
             weights=weights[order],
-            formulation=formulation,
+            formulation=self._formulation(),
             alpha=float(self.alpha),
             precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
         )
@@ -197,39 +185,16 @@ class KernelClassifier(TopClassifier):
                 X = X.astype(np.float64)
         # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
         fits = n**2 * X.dtype.itemsize <= room
-        return Gram(kernel, X, self.cache_size if fits or self.solver_ == "dual-cd" else 1.0)
+        return Gram(kernel, X, self.cache_size if fits or self.solver == "dual-cd" else 1.0)
 
-    def _kernel_solver_for(self, formulation: Formulation, kernel: Kernel, X: Any) -> str:
-        """The solver that "auto" stands for; pairs are slow where the kernel matrix has a low rank."""
-        n, d = X.shape
-        low_rank = kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= n
-        if low_rank or not supports_pairs(formulation):
-            return "low-rank"
-        return "pairs" if isinstance(formulation.threshold, TopMean) or n <= _FEW_ROWS else "low-rank"
-
-    def _solve_expansion(self, problem: KernelProblem, start: Solution | None) -> Solution:
-        """Solve for c; pairs that "auto" chose may stall where the kernel has directions of hardly any weight."""
-        may_change = self.solver == "auto" and self.solver_ == "pairs"
-        phases = [self._kernel_phase(self.solver_, problem)]
-        if may_change:
-            budget = _MOVES + _MOVES_A_ROW * problem.gram.n
-            phases = [replace(phases[0], budget=budget), self._kernel_phase("low-rank", problem)]
+    def _solve_expansion(self, problem: KernelProblem, start: Solution | None, first: str | None = None) -> Solution:
+        """Solve for c; the phases before `first` are over."""
+        phases = phases_for(self.solver, problem, self.get_params(deep=False))
+        while first not in (None, phases[0].name):
+            del phases[0]
         common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "max_iter": self.max_iter}
         solution, self.solver_ = solve_in_phases(phases, problem, start=start, **common)
         return solution
-
-    def _kernel_phase(self, name: str, problem: KernelProblem) -> Phase:
-        if name == "pairs":
-            from toprank.solvers.pair_ascent import solve_pairs
-
-            return Phase(name, solve_pairs, None, {"products": problem.gram, "cache_size": float(self.cache_size)})
-        if name == "low-rank":
-            from toprank.solvers.low_rank import solve_low_rank
-
-            return Phase(name, solve_low_rank)
-        from toprank.solvers.dual_cd import solve_dual_cd
-
-        return Phase(name, solve_dual_cd, None, {"random_state": check_random_state(self.random_state)})
 
     def _certified(self, problem: KernelProblem, solution: Solution, dtype: Any) -> Solution:
         """A solution as it is stored, with a certificate in double precision.
@@ -245,7 +210,7 @@ class KernelClassifier(TopClassifier):
             stored = problem.certified(solution, dtype, self.tol)
             if stored.converged or solution.n_iter >= (self.max_iter or np.inf):
                 return stored
-            further = self._solve_expansion(problem, solution)
+            further = self._solve_expansion(problem, solution, self.solver_)
             solution = replace(further, n_iter=solution.n_iter + further.n_iter)
         return problem.certified(solution, dtype, self.tol)
 

@@ -50,6 +50,7 @@ from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.saved_state import Array, Schema
 from toprank.solvers.problem import Problem, Recorder, Solution, best_on_segment, relative_gap
 from toprank.solvers.projection import project_balanced, project_capped
+from toprank.solvers.registry import require_fit
 
 Floats = NDArray[np.float64]
 # Bounds of the margin ε, and the relative rounding of g that the acceptance test forgives.
@@ -266,7 +267,9 @@ def solve_apg(
     Solution
         The best point seen, with the certificate; `state` is the last `DualPoint`.
     """
-    _check(problem, stop)
+    require_fit("apg", problem)
+    if stop not in ("gap", "objective"):
+        raise ValueError(f'stop must be "gap" or "objective", got {stop!r}')
     recorder = Recorder(verbose)
     dual = _Dual(problem, recorder)
     certificate = _Certificate(dual)
@@ -301,16 +304,3 @@ def solve_apg(
         history=recorder.rows,
         state=DualPoint(current.alpha, current.beta),
     )
-
-
-def _check(problem: Problem, stop: str) -> None:
-    """Refuse what the method cannot do, in words that help."""
-    if stop not in ("gap", "objective"):
-        raise ValueError(f'stop must be "gap" or "objective", got {stop!r}')
-    formulation = problem.formulation
-    if not formulation.threshold.is_maximum or formulation.false_positives:
-        false_positives = " and a loss of the false positives" if formulation.false_positives else ""
-        raise ValueError(
-            'solver="apg" needs a threshold that is the largest score or the mean of the k largest, got '
-            f'{formulation.threshold}{false_positives}; use solver="newton"'
-        )

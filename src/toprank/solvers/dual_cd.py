@@ -46,7 +46,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from toprank.compiled import compiled
-from toprank.formulations.surrogates import Surrogate
 from toprank.solvers._dual_cd_steps import (
     capped_mixed,
     capped_two_thresholds,
@@ -59,6 +58,7 @@ from toprank.solvers._dual_cd_steps import (
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import filled
 from toprank.solvers.problem import DualPoint, Recorder, Solution, relative_gap
+from toprank.solvers.registry import require_fit
 
 Floats = NDArray[np.float64]
 # What the threshold makes of β; without caps the plain maximum.
@@ -98,6 +98,7 @@ def solve_dual_cd(
     Solution
         With c as its `coef`; the state is (α, β).
     """
+    require_fit("dual-cd", problem)
     dual = _Dual.of(problem)
     gram, recorder = problem.gram, Recorder(verbose)
     random = check_random_state(random_state)
@@ -150,25 +151,18 @@ class _Dual:
 
     @staticmethod
     def of(problem: KernelProblem) -> _Dual:
-        formulation, threshold = problem.formulation, problem.formulation.threshold
-        shift, width, max_slope = _parameters(formulation.surrogate)
+        threshold, loss = problem.formulation.threshold, problem.formulation.surrogate.pieces
         C = problem.positive_share / problem.alpha
-        if not formulation.is_convex:
-            raise ValueError(
-                f"solver='dual-cd' needs a convex problem, and a threshold of {type(threshold).__name__} has none; use "
-                "PatMat or PatMatNP, its convex counterparts"
-            )
         if threshold.is_maximum:
             caps = threshold.caps(problem.threshold_weights)
             limits = np.ones(len(problem.threshold_rows)) if caps is None else caps
             kind, of_quantile, tau = (PLAIN if caps is None else CAPPED), (0.0, 0.0, 0.0), 0.0
         else:
-            quantile_shift, quantile_width, quantile_slope = _parameters(threshold.implicit.surrogate)
-            beta, tau = threshold.implicit.beta, threshold.implicit.tau
-            of_quantile = (quantile_shift / beta, quantile_width / beta**2, quantile_slope * beta)
-            kind, limits = (QUADRATIC if quantile_width > 0 else HINGE), problem.threshold_share
+            pieces, beta, tau = threshold.implicit.surrogate.pieces, threshold.implicit.beta, threshold.implicit.tau
+            of_quantile = (pieces.shift / beta, pieces.width / beta**2, pieces.max_slope * beta)
+            kind, limits = (QUADRATIC if pieces.is_smooth else HINGE), problem.threshold_share
         rows = np.concatenate([problem.positives, problem.threshold_rows])
-        theta = (shift, width, max_slope, *of_quantile, tau)
+        theta = (loss.shift, loss.width, loss.max_slope, *of_quantile, tau)
         return _Dual(problem, kind, rows, len(C), np.concatenate([C, limits]), theta)
 
     def first_point(self, earlier: Any) -> tuple[Floats, Floats]:
@@ -243,16 +237,6 @@ class _Dual:
                 update(k, partner, step, row_k, gram.row(self.rows[partner]), scores, variables, self.m)
                 moves += 1
         return moves
-
-
-def _parameters(surrogate: Surrogate) -> tuple[float, float, float]:
-    """Shift, width and max_slope, of the two losses that the paper treats."""
-    if surrogate.is_parabola or not surrogate.is_smooth:
-        return surrogate.pieces.shift, surrogate.pieces.width, surrogate.max_slope
-    raise ValueError(
-        f"solver='dual-cd' has closed forms for the surrogates 'quadratic' and 'hinge' only, got {surrogate.name!r}; "
-        "use solver='auto'"
-    )
 
 
 @compiled(nogil=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class KernelProblem(WeightedRows):
     `precision` is the relative error of kernel values that were given rounded.
     """
 
+    matrix: ClassVar[Literal["kernel"]] = "kernel"
     gram: Gram
     positive: NDArray[np.bool_]
     weights: Floats

@@ -16,7 +16,7 @@ piecewise quadratic surrogates with the mean of the k largest scores, and for th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.row_products import RowProducts
 from toprank.saved_state import Array, Schema
+from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, Play, filled
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
 from toprank.solvers.working_set import Products, WorkingSet
@@ -61,6 +62,11 @@ def solve_pairs(
     `cache_size` is in megabytes, `max_iter` counts moves. A `start` is used if it is of this method and these rows.
     """
     return _PairSolver(problem, products, cache_size, tol, max_iter, Recorder(verbose)).run(start)
+
+
+def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
+    """The pair method for a kernel matrix."""
+    return solve_pairs(problem, problem.gram, **options)
 
 
 def solve_linear_pairs(

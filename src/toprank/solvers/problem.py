@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class Problem(WeightedRows):
     all positive. Sums are kept in float64.
     """
 
+    matrix: ClassVar[Literal["rows"]] = "rows"
     X: Any
     positive: NDArray[np.bool_]
     weights: Floats

@@ -31,9 +31,9 @@ from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from toprank.formulations.formulation import Formulation
 from toprank.formulations.thresholds import Threshold
 from toprank.solvers.problem import Problem, Recorder, Solution
+from toprank.solvers.registry import require_fit
 
 Floats = NDArray[np.float64]
 
@@ -79,7 +79,9 @@ def solve_grill(
         The best point, with `dual` minus infinity; `converged` says whether it is stationary. The hinge has kinks of
         its own, which the test does not know: with it, expect `converged` to be false at good points too.
     """
-    _check(problem.formulation, n_restarts)
+    require_fit("restarts", problem)
+    if n_restarts < 1:
+        raise ValueError(f"n_restarts={n_restarts} leaves nowhere to start from; use 1 or more")
     search = _Search(problem, tol, max_iter, Recorder(verbose))
     random = check_random_state(random_state)
     for direction in _directions(problem, n_restarts, random, max_iter, start):
@@ -306,14 +308,3 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, length: flo
             return following, trial
         trial /= 2
     return None, length / 4
-
-
-def _check(formulation: Formulation, n_restarts: int) -> None:
-    if formulation.threshold.is_convex or not formulation.false_positives:
-        raise ValueError(
-            f"this solver is for Grill and GrillNP, a Quantile with false positives, but the threshold is "
-            f"{type(formulation.threshold).__name__} with false_positives={formulation.false_positives}; use a solver "
-            f"for convex problems"
-        )
-    if n_restarts < 1:
-        raise ValueError(f"n_restarts={n_restarts} leaves nowhere to start from; use 1 or more")

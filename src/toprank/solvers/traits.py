@@ -1,0 +1,97 @@
+"""What `solver="auto"` asks of the data; each answer is computed once, and only if it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from toprank.matrices.dense_or_sparse import largest_eigenvalue
+from toprank.solvers.kernel_problem import KernelProblem
+from toprank.solvers.problem import Problem
+from toprank.solvers.working_rows import MOST_FEATURES
+
+# Unevenness up to which columns are alike, and the rows from which on that is asked.
+_ALIKE, _MANY_ROWS = 4.0, 2000
+# Rows whose products with each other are kept in memory.
+ROWS_IN_MEMORY = 8000
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Answers about the data of a problem."""
+
+    problem: Problem | KernelProblem
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.problem.positive)
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether the products of all rows with each other are kept in memory."""
+        return self.n <= ROWS_IN_MEMORY
+
+    @property
+    def of_maximum(self) -> bool:
+        """Whether the threshold is a maximum, so that only rows at the top have multipliers."""
+        return self.problem.formulation.threshold.is_maximum
+
+
+@dataclass(frozen=True)
+class TraitsOfRows(Traits):
+    """Answers about rows of features."""
+
+    problem: Problem
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the data are sparse, of more columns than a system in them may have."""
+        return bool(issparse(self.problem.X) and self.problem.X.shape[1] > MOST_FEATURES)
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether no direction weighs much more than in random data."""
+        return self.n >= _MANY_ROWS and unevenness(self.problem.X) <= _ALIKE
+
+
+@dataclass(frozen=True)
+class TraitsOfKernel(Traits):
+    """Answers about a kernel matrix."""
+
+    problem: KernelProblem
+
+    @property
+    def has_low_rank(self) -> bool:
+        """Whether the kernel is known to have few directions, at most half as many as rows."""
+        kernel, d = self.problem.gram.kernel, self.problem.gram.X.shape[1]
+        return kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= self.n
+
+
+def unevenness(X: Any) -> float:
+    """The largest eigenvalue of XᵀX for a CSR matrix, as a multiple of that of independent entries of equal variance.
+
+    It is bounded from below by the heaviest column and, unless that says enough, by the power method. The iterations of
+    a gradient method grow with its root.
+    """
+    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=1)
+    n_used = max(int(np.count_nonzero(squares)), 1)
+    share = float(1 / np.sqrt(X.shape[0]) + 1 / np.sqrt(n_used)) ** 2
+    independent = max(share * float(squares.sum()), float(np.finfo(float).tiny))
+    by_column = float(squares.max()) / independent
+    return by_column if by_column > _ALIKE else max(by_column, largest_eigenvalue(X) / independent)
+
+
+def without_empty_columns(problem: Problem) -> tuple[Problem, NDArray[np.intp] | None]:
+    """The problem on the columns in use, and which they are, where that makes wide sparse data narrow; else itself."""
+    X = problem.X
+    if not issparse(X) or X.shape[1] <= MOST_FEATURES:
+        return problem, None
+    used = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]))
+    return (replace(problem, X=X[:, used]), used) if len(used) <= MOST_FEATURES else (problem, None)
