@@ -119,6 +119,16 @@ def check_magnitude(X: Any) -> None:
         )
 
 
+def check_square(X: Any) -> None:
+    """Refuse a precomputed kernel of other rows than the training rows with themselves."""
+    n_rows, n_columns = X.shape
+    if n_rows != n_columns:
+        raise ValueError(
+            f"kernel='precomputed' needs the square matrix of all training rows, got {n_rows} rows and {n_columns} "
+            "columns; pass the kernel of the training rows with themselves"
+        )
+
+
 def check_indices(X: Any) -> None:
     """Refuse sparse rows that point outside their arrays or columns, where compiled loops would read and write."""
     if issparse(X):
