@@ -352,7 +352,7 @@ class WMWRanker(Estimator):
         solution = (solve_newton_cg if self.solver == "newton-cg" else solve_ncg)(problem, tol=self.tol, **limit)
         point = solution.point
         self.n_iter_ = solution.n_iter
-        self.history_ = {name: np.asarray(values) for name, values in problem.history.items()}
+        self.history_ = {name: np.asarray(values) for name, values in problem.recorder.rows.items()}
         if self.summation == "erfc":
             exact = PairLoss(preferences)
             point = Problem(features, exact, problem.alpha).point(point.w, exact(point.loss.scores))
