@@ -68,3 +68,55 @@ def test_huge_arguments_do_not_overflow(surrogate):
 def test_unknown_name():
     with pytest.raises(ValueError, match=r"surrogate must be one of quadratic, hinge, .* got 'square'"):
         get_surrogate("square")
+
+
+@everywhere
+def test_what_it_declares_is_so(surrogate, rng):
+    top = min(surrogate.max_slope, 1e300)
+    ends = np.array([1e-300] + ([top * (1 - 1e-15)] if np.isfinite(surrogate.max_slope) else []))
+    with np.errstate(over="ignore"):
+        steep = np.abs(surrogate.conjugate_derivative(ends)) > 30  # infinite as a logarithm is
+    assert np.all(steep) == surrogate.is_own_barrier
+    z = np.linspace(-6, 6, 100_001)
+    assert (np.abs(np.diff(surrogate.derivative(z))).max() < 0.1) == surrogate.is_smooth
+    grows = surrogate.value(np.array(700.0)) > 1e300
+    assert grows == surrogate.in_log_domain
+    bends = np.unique(np.round(surrogate.curvature(rng.uniform(-5, 5, 500)), 9))
+    assert (len(bends) <= 2) == surrogate.is_piecewise_quadratic
+    if surrogate.is_piecewise_quadratic:
+        assert surrogate.pieces is surrogate
+        assert surrogate.is_parabola == bool(surrogate.curvature(np.array([1e9]))[0] > 0)
+    else:
+        assert not surrogate.is_parabola
+        with pytest.raises(ValueError, match=f"'{surrogate.name}' is not piecewise quadratic"):
+            surrogate.pieces  # noqa: B018
+
+
+@everywhere
+def test_means_in_logarithms(surrogate, rng):
+    z, share = rng.uniform(-3, 3, 50), rng.dirichlet(np.ones(50))
+    assert surrogate.log_mean(z, share) == pytest.approx(np.log(share @ surrogate.value(z)))
+    unit, log_largest = surrogate.unit_slopes(z, share)
+    assert unit.max() == pytest.approx(1.0)
+    np.testing.assert_allclose(np.exp(log_largest) * unit, share * surrogate.derivative(z), rtol=1e-12)
+
+
+def test_means_in_logarithms_do_not_overflow():
+    z, share = np.array([5000.0, 5001.0]), np.array([0.5, 0.5])
+    exponential = get_surrogate("exponential")
+    assert exponential.log_mean(z, share) == pytest.approx(5001 + np.log(0.5 * (1 + np.exp(-1))))
+    np.testing.assert_allclose(exponential.unit_slopes(z, share)[0], [np.exp(-1), 1.0])
+    assert get_surrogate("hinge").log_mean(np.full(2, -9.0), share) == -np.inf
+
+
+@pytest.mark.parametrize("width", [1.0, 0.2, 1e-3])
+def test_a_smoothed_hinge_has_the_same_line(width):
+    smooth = get_surrogate("hinge").smoothed(width)
+    z = np.linspace(-4, 4, 801)
+    difference = smooth.value(z) - get_surrogate("hinge").value(z)
+    np.testing.assert_allclose(difference[np.abs(z + 1) >= 0.5 * width], 0.0, atol=1e-12)
+    assert difference.max() == pytest.approx(width / 8, rel=1e-2)
+    assert smooth.is_smooth
+    np.testing.assert_allclose(
+        get_surrogate("hinge").smoothed(1.0).value(z), get_surrogate("huber").value(z), rtol=1e-14
+    )

@@ -151,3 +151,59 @@ def test_conjugate_of_the_surrogate_quantile(name, rng):
         t, p = threshold.evaluate(scores, weights)
         assert threshold.conjugate(p, share) == pytest.approx(p @ scores - t, abs=1e-9)
         assert threshold.conjugate(other, share) >= other @ scores - t - 1e-9
+
+
+@every_threshold
+def test_what_it_declares_is_so(threshold, rng):
+    weights = rng.uniform(0.5, 2.0, 30)
+    gaps = []
+    for _ in range(200):
+        a, b = rng.standard_normal((2, 30))
+        middle = threshold.value(0.5 * (a + b), weights)
+        gaps.append(0.5 * (threshold.value(a, weights) + threshold.value(b, weights)) - middle)
+    assert (min(gaps) >= -1e-12) == threshold.is_convex
+    scores = rng.standard_normal(30)
+    if threshold.is_maximum:
+        caps = threshold.caps(weights)
+        best = linprog(
+            -scores, A_eq=np.ones((1, 30)), b_eq=[1], bounds=[(0, c) for c in caps] if caps is not None else None
+        )
+        assert threshold.value(scores, weights) == pytest.approx(-best.fun)
+    else:
+        with pytest.raises(ValueError, match="is no maximum over a simplex"):
+            threshold.caps(weights)
+    if threshold.is_implicit:
+        assert threshold.implicit is threshold
+    else:
+        with pytest.raises(ValueError, match="no equation defines the threshold"):
+            threshold.implicit  # noqa: B018
+    if threshold.is_convex:
+        with pytest.raises(ValueError, match="is no quantile"):
+            threshold.level  # noqa: B018
+    else:
+        assert threshold.level == 0.3
+
+
+def test_a_number_of_rows_becomes_a_share_of_parts():
+    assert TopMean(k=3).of_parts(np.full(10, 2.0)) == TopMean(share=0.15)
+    for threshold in (TopMean(), TopMean(share=0.2), Quantile(0.1), SurrogateQuantile(0.1, 1.0, QUADRATIC)):
+        assert threshold.of_parts(np.ones(10)) is threshold
+        assert threshold.k is None
+    assert TopMean(k=3).k == 3
+
+
+@pytest.mark.parametrize("name", [name for name, surrogate in SURROGATES.items() if surrogate.is_smooth])
+def test_curvature_of_the_surrogate_quantile(name, rng):
+    threshold, share = SurrogateQuantile(0.2, 0.7, SURROGATES[name]), rng.dirichlet(np.ones(40))
+    scores, along, h = rng.standard_normal(40), rng.standard_normal(40), 1e-5
+    t, p = threshold.evaluate(scores, share)
+    change = threshold.evaluate(scores + h * along, share)[1] - threshold.evaluate(scores - h * along, share)[1]
+    bend = threshold.curvature(scores, share, t, 3.0) @ (along - p @ along) ** 2
+    assert bend == pytest.approx(3 * along @ change / (2 * h), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["quadratic", "huber", "logistic"])
+def test_a_quantile_without_a_closed_conjugate_says_so(name):
+    threshold, share = SurrogateQuantile(0.2, 0.7, SURROGATES[name]), np.full(4, 0.25)
+    with pytest.raises(ValueError, match=f"quantile of the surrogate '{name}' has no conjugate in closed form"):
+        threshold.conjugate(share, share)

@@ -388,6 +388,6 @@ def test_other_surrogates_and_thresholds_are_refused():
             solve_dual_cd(other)
     grill = Formulation(get_surrogate("quadratic"), Quantile(0.1), "all", false_positives=True)
     with pytest.raises(
-        ValueError, match=r"'dual-cd' needs a convex problem, got .* the threshold Quantile.*; use solver='auto'"
+        ValueError, match=r"'dual-cd' needs a convex problem of .*, got .* the threshold Quantile.*; use solver='auto'"
     ):
         solve_dual_cd(KernelProblem(problem.gram, problem.positive, problem.weights, grill, 0.1))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import toprank
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES, get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
@@ -81,6 +82,7 @@ def test_names_that_fit(kind, surrogate, matrices, expected):
             ("rows",),
             "'sgd' for TopPush, got 'pairs', which needs a piecewise .*quantile.$",
         ),
+        ("pairs", "mean", "logistic", BOTH, r"which needs [^()]* \('quadratic' for the surrogate quantile\)$"),
         ("newton", "mean", "hinge", ("kernel",), "got 'newton', which works on rows of features$"),
         ("low-rank", "mean", "hinge", ("rows",), "got 'low-rank', which works on kernel values$"),
         (
@@ -133,6 +135,17 @@ def test_records_are_complete():
         assert callable(solver.load())
         assert solver.idea
         assert all(turn.words for turn in solver.turns)
+
+
+def test_docstrings_name_what_can_be_chosen():
+    for model, kind in ((toprank.TauFPL, "mean"), (toprank.PatMat, "quantile"), (toprank.GrillNP, "grill")):
+        matrices = BOTH if kind != "grill" else ("rows",)
+        note = model.__doc__[model.__doc__.index("solver : ") : model.__doc__.index("tol : ")]
+        fitting = {name for loss in SURROGATES for name in solver_names(formulation_of(kind, loss), matrices)}
+        others = {solver.name for solver in SOLVERS} - fitting
+        assert all(f'"{name}"' in note for name in fitting)
+        assert not any(f'"{name}" (' in note for name in others)
+        assert all(f'"{name}"' in model.__doc__ and loss.formula in model.__doc__ for name, loss in SURROGATES.items())
 
 
 def test_the_page_has_the_table_of_the_records():

@@ -57,7 +57,9 @@ Kernel = Annotated[
 ]
 Surrogate = Annotated[
     str | None,
-    typer.Option(metavar="LOSS", help="quadratic, hinge, huber, logistic or exponential.", rich_help_panel=_PANEL),
+    typer.Option(
+        metavar="LOSS", help="Loss, such as hinge; the error for an unknown one names all.", rich_help_panel=_PANEL
+    ),
 ]
 MaxFpr = Annotated[
     float | None,

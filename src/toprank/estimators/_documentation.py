@@ -1,13 +1,20 @@
 """The parts of the docstrings that the estimators of the top family share."""
 
+from textwrap import fill
+
+from toprank.formulations.surrogates import SURROGATES, get_surrogate
+from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
+from toprank.solvers.registry import Matrix, solver_notes
+
 _PARAMETERS = """\
 alpha : float, default=0.1
     Weight of the penalty ``alpha / 2 * ||w||²``, against the *mean* loss; λ of the papers, and ``C = 1 / (alpha * m)``
     of support vector machines with m positives. The default is for standardised features: on nine data sets it cost
     0.01 to 0.05 of the true positive rate against the best penalty of each set (``benchmarks/default_alpha.py``).
-surrogate : {"quadratic", "hinge", "huber", "logistic", "exponential"}, default="quadratic"
-    The loss ℓ, scaled to 1 at zero: ``(1 + z)₊²``, ``(1 + z)₊``, the hinge with a rounded corner,
-    ``log2(1 + exp(z))``, ``exp(z)``. With a loss ℓ(ϑz) of another scale the ranking is that of alpha / ϑ² here.
+surrogate : {surrogates}, default="quadratic"
+    The loss ℓ, scaled to 1 at zero:
+    {formulas}.
+    With a loss ℓ(ϑz) of another scale the ranking is that of alpha / ϑ² here.
 {kernel}solver : str, default="auto"
     {solvers}
 tol : float, default=1e-4
@@ -19,7 +26,9 @@ max_iter : int, optional
 random_state : int, RandomState or None, default=None
     Seed of the stochastic parts; the default solver of a convex formulation has none.
 verbose : int, default=0
-    With 1, log the progress to the logger "toprank"."""
+    With 1, log the progress to the logger "toprank".""".replace(
+    "{surrogates}", "{" + ", ".join(f'"{name}"' for name in SURROGATES) + "}"
+).replace("{formulas}", ", ".join(loss.formula for loss in SURROGATES.values()))
 
 _KERNEL = """\
 kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
@@ -80,22 +89,15 @@ feature_map_ : callable
     With an approximation: the features of a block of rows.
 """
 
+_AUTO = '"auto" takes what fits formulation and data, one after the other where one does not arrive. There are '
+_BOTH: tuple[Matrix, ...] = ("rows", "kernel")
 _SOLVERS = {
-    "mean": """\
-"auto" is "newton", a certified interior-point method with working sets; for wide sparse data it begins with
-    "pairs", ascent of the dual by two multipliers at a time, or with adapted accelerated gradients ("apg") where the
-    columns are alike; where one does not arrive, the next goes on from there. With a kernel it is "pairs", or
-    "low-rank" for the logistic and the exponential loss: a factor of the kernel matrix that grows until the gap is met
-    with the true kernel. "apg" is the accelerated gradient method of the TopPush paper; "sgd" the basic stochastic
-    gradient of the framework paper; "dual-cd" the coordinate ascent of the kernel paper.""",
-    "smooth": """\
-"auto" is "newton", Newton's method with a certificate. With a kernel it is "pairs", ascent of the dual by two
-    multipliers at a time, for the quadratic loss and up to 8,000 rows, else "low-rank": a factor of the kernel matrix
-    that grows until the gap is met with the true kernel. "sgd" is the stochastic gradient with delayed scores of the
-    framework paper (Algorithm 3.1); "dual-cd" the coordinate ascent of the kernel paper.""",
-    "quantile": """\
-"auto" descends from several starting points and keeps the best; "sgd" is the basic stochastic gradient of the
-    framework paper.""",
+    kind: fill(_AUTO + solver_notes(threshold, matrices) + ".", 116, subsequent_indent="    ")
+    for kind, threshold, matrices in (
+        ("mean", TopMean(), _BOTH),
+        ("smooth", SurrogateQuantile(0.1, 1.0, get_surrogate("quadratic")), _BOTH),
+        ("quantile", Quantile(0.1), _BOTH[:1]),
+    )
 }
 _NO_BOUND = ": minus infinity, as the problem is not convex"
 

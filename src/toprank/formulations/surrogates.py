@@ -20,7 +20,7 @@ in `SURROGATES`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +38,8 @@ class Surrogate(ABC):
     """A loss, its derivatives, its inverse, and its convex conjugate, all elementwise; and what it is, for solvers."""
 
     name: str
+    formula: str
+    """What it is, for docstrings."""
     max_slope: float
     """Upper end of the domain of the conjugate."""
     is_own_barrier: ClassVar[bool] = True
@@ -128,6 +130,7 @@ class PiecewiseQuadratic(Surrogate):
     shift: float
     width: float
     max_slope: float
+    formula: str = ""
     is_own_barrier: ClassVar[bool] = False
     is_piecewise_quadratic: ClassVar[bool] = True
 
@@ -149,7 +152,7 @@ class PiecewiseQuadratic(Surrogate):
     def smoothed(self, width: float) -> PiecewiseQuadratic:
         """The same line after a parabola of another width: the hinge with its kink rounded off."""
         shift = self.shift + 0.5 * (width - self.width) * self.max_slope
-        return PiecewiseQuadratic(self.name, shift, width, self.max_slope)
+        return replace(self, shift=shift, width=width)
 
     def value(self, z: Floats) -> Floats:
         """Loss, as slope · x − width · slope² / 2."""
@@ -202,6 +205,7 @@ class Logistic(Surrogate):
     """Logistic loss scaled to 1 at zero."""
 
     name = "logistic"
+    formula = "``log2(1 + exp(z))``"
     max_slope = 1 / _LOG2
 
     def value(self, z: Floats) -> Floats:
@@ -244,6 +248,7 @@ class Exponential(Surrogate):
     """Exponential loss; beyond z = 700 it is the largest number that a float holds, not infinity."""
 
     name = "exponential"
+    formula = "``exp(z)``"
     max_slope = float("inf")
     in_log_domain = True
 
@@ -302,9 +307,9 @@ def _log(value: float) -> float:
 SURROGATES: dict[str, Surrogate] = {
     surrogate.name: surrogate
     for surrogate in (
-        PiecewiseQuadratic("quadratic", shift=1.0, width=0.5, max_slope=float("inf")),
-        PiecewiseQuadratic("hinge", shift=1.0, width=0.0, max_slope=1.0),
-        PiecewiseQuadratic("huber", shift=1.5, width=1.0, max_slope=1.0),
+        PiecewiseQuadratic("quadratic", 1.0, 0.5, float("inf"), "``(1 + z)₊²``"),
+        PiecewiseQuadratic("hinge", 1.0, 0.0, 1.0, "``(1 + z)₊``"),
+        PiecewiseQuadratic("huber", 1.5, 1.0, 1.0, "the hinge with a rounded corner"),
         Logistic(),
         Exponential(),
     )

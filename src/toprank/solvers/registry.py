@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toprank.formulations.formulation import Formulation
+from toprank.formulations.surrogates import SURROGATES
+from toprank.formulations.thresholds import Threshold
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import Phase
 from toprank.solvers.problem import Problem, Solution
@@ -36,7 +38,10 @@ class Need:
     holds: Callable[[Formulation], bool]
 
 
-CONVEX = Need("a convex problem", lambda f: f.is_convex)
+CONVEX = Need(
+    "a convex problem of a mean of the largest scores or of the surrogate quantile",
+    lambda f: f.is_convex and (f.threshold.is_maximum or f.threshold.is_implicit),
+)
 QUANTILE = Need(
     "a true quantile with a loss of the false positives", lambda f: f.false_positives and not f.threshold.is_convex
 )
@@ -47,7 +52,7 @@ MAXIMUM = Need(
 IMPLICIT = Need("the surrogate quantile as threshold", lambda f: f.is_convex and f.threshold.is_implicit)
 PIECES = Need(
     "a piecewise quadratic surrogate ('quadratic' for the surrogate quantile)",
-    lambda f: f.surrogate.is_piecewise_quadratic and (f.surrogate.is_parabola or f.threshold.is_maximum),
+    lambda f: f.surrogate.is_piecewise_quadratic and (f.surrogate.is_parabola or not f.threshold.is_implicit),
 )
 ONE_PIECE = Need("the surrogate 'quadratic' or 'hinge'", lambda f: f.surrogate.is_parabola or not f.surrogate.is_smooth)
 
@@ -182,13 +187,6 @@ SOLVERS = (
         ),
     ),
     Solver(
-        "sgd",
-        "rows",
-        "sgd.solve_sgd",
-        "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
-        options=("random_state",),
-    ),
-    Solver(
         "restarts",
         "rows",
         "quantile_descent.solve_grill",
@@ -198,6 +196,13 @@ SOLVERS = (
         options=("random_state",),
         turns=(Turn(_SURE, "always"),),
         public=False,
+    ),
+    Solver(
+        "sgd",
+        "rows",
+        "sgd.solve_sgd",
+        "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
+        options=("random_state",),
     ),
     Solver(
         "low-rank",
@@ -232,7 +237,7 @@ def check_solver(name: str, formulation: Formulation, matrices: Iterable[Matrix]
     if name in names:
         return
     asked = [s for s in SOLVERS if s.public and s.name == name]
-    needs = [s.lacks(formulation) for s in asked if s.matrix in matrices]
+    needs = dict.fromkeys(s.lacks(formulation) for s in asked if s.matrix in matrices)
     why = f", which needs {' or '.join(needs)}" if needs else ""
     if asked and not needs:
         why = f", which works on {MATRICES[asked[0].matrix]}"
@@ -258,6 +263,16 @@ def phases_for(name: str, problem: Problem | KernelProblem, settings: Mapping[st
     chain = [(turn, s) for s in fitting for turn in s.turns if turn.comes(data)]
     chain.sort(key=lambda entry: entry[0].place)
     return [s.phase(settings, turn.budget(data), **turn.options) for turn, s in chain]
+
+
+def solver_notes(threshold: Threshold, matrices: Iterable[Matrix]) -> str:
+    """The names that `solver=` may have with a threshold and some surrogate, and what they stand for."""
+    formulations = [Formulation(loss, threshold, "all", not threshold.is_convex) for loss in SURROGATES.values()]
+    ideas: dict[str, str] = {}
+    for s in SOLVERS:
+        if s.matrix in matrices and not all(map(s.lacks, formulations)):
+            ideas.setdefault(s.name if s.public else "auto", s.idea)
+    return ", ".join(f'"{name}" ({idea})' for name, idea in ideas.items())
 
 
 def solver_table() -> str:
