@@ -14,6 +14,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from toprank.exceptions import InputError
+
 
 class Estimator(BaseEstimator):
     """Base of all estimators.
@@ -123,9 +125,10 @@ def check_square(X: Any) -> None:
     """Refuse a precomputed kernel of other rows than the training rows with themselves."""
     n_rows, n_columns = X.shape
     if n_rows != n_columns:
-        raise ValueError(
-            f"kernel='precomputed' needs the square matrix of all training rows, got {n_rows} rows and {n_columns} "
-            "columns; pass the kernel of the training rows with themselves"
+        raise InputError.saying(
+            "{kernel='precomputed'} needs the square matrix of all training rows, got {found}; pass the kernel of the "
+            "training rows with themselves",
+            found=f"{n_rows} rows and {n_columns} columns",
         )
 
 

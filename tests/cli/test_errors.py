@@ -32,7 +32,7 @@ SCORE = ("score", "{data}", "--model", "{model}", "--output", "{folder}/m")
         (("fit", "{data}", "--model", "{folder}/no/m", "-t", "fraud"), 1, "folder that does not exist"),
         (("fit", "{data}", "--model", "{folder}", "-t", "fraud"), 1, "is a folder"),
         ((*SCORE, "--top", "3", "--share", "0.1"), 2, "either --top or --share"),
-        ((*SCORE, "--top", "0"), 2, "greater than or equal to 1"),
+        ((*SCORE, "--top", "0"), 2, "--top"),
         ((*SCORE, "--share", "0"), 2, "--share 0"),
         ((*SCORE, "--id", "nothing"), 1, "has no column 'nothing'"),
         (("score", "{data}", "--model", "{model}", "--output", "-", "--json"), 2, "name a file"),

@@ -67,18 +67,19 @@ def test_precomputed_callable_and_named_kernel_agree(model):
 @every_model
 @pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])
 def test_a_linear_kernel_is_the_linear_model(model, solver):
-    if solver == "low-rank":
-        pytest.importorskip("toprank.solvers.low_rank")
     X, y = blobs()
     linear = clone(model).set_params(tol=1e-8).fit(X, y)
     assert linear.solver_ == "newton"
     fitted = quiet_fit(clone(linear).set_params(kernel="linear", solver=solver, tol=1e-7, random_state=0), X, y)
     assert fitted.solver_ == solver
-    # pairs of multipliers alone cannot move the bounds of a mean; the solver's documentation says how far it gets
-    stuck = solver == "dual-cd" and isinstance(model, TopPushK | TauFPL | TopMeanK)
-    assert fitted.objective_ == pytest.approx(linear.objective_, rel=0.3 if stuck else 1e-5)
     assert fitted.dual_objective_ <= linear.objective_ * (1 + 1e-8)
-    if not stuck:
+    assert linear.dual_objective_ <= fitted.objective_ * (1 + 1e-8)
+    if solver == "dual-cd" and isinstance(model, TopPushK | TauFPL | TopMeanK):
+        # pairs of multipliers alone cannot move the bounds of a mean; what it did not reach is in its stated gap
+        assert fitted.dual_gap_ > 1e-7
+        assert fitted.objective_ < float(fitted._formulation().evaluate(np.zeros(len(y)), y == 1, np.ones(len(y)))[0])
+    else:
+        assert fitted.objective_ == pytest.approx(linear.objective_, rel=1e-5)
         np.testing.assert_allclose(fitted.coef_, linear.coef_, atol=3e-3 * np.abs(linear.coef_).max())
         assert fitted.threshold_ == pytest.approx(linear.threshold_, rel=1e-2)
     assert fitted.coef_.shape == (1, 5)
@@ -89,8 +90,6 @@ def test_a_linear_kernel_is_the_linear_model(model, solver):
 @every_model
 @pytest.mark.parametrize("solver", ["pairs", "low-rank", "dual-cd"])
 def test_solvers_agree_with_a_kernel(model, solver):
-    if solver == "low-rank":
-        pytest.importorskip("toprank.solvers.low_rank")
     X, y = ring()
     reference = rbf(model).fit(X, y)
     fitted = quiet_fit(rbf(model, solver=solver, random_state=0), X, y)

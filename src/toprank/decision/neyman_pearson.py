@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
-from toprank.checks import is_count, require_share
+from toprank.checks import is_count, require_choice, require_share
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import (
     WrapsClassifier,
@@ -29,6 +29,7 @@ from toprank.decision._rows import (
 )
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
+from toprank.exceptions import InputError, Message
 from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
@@ -208,10 +209,9 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         require_share("max_fpr", self.max_fpr)
         require_share("confidence", self.confidence)
         check_response_method(self.response_method)
-        if self.combine not in ("unanimous", "refit"):
-            raise ValueError(f"combine must be 'unanimous' or 'refit', got {self.combine!r}")
+        require_choice("combine", self.combine, ("unanimous", "refit"))
         if isinstance(self.cv, Integral) and not is_count(self.cv, 2):
-            raise ValueError(f"cv as a number of folds must be at least 2, got {self.cv!r}; use a share such as 0.5")
+            raise InputError.of("cv", self.cv, "as a number of folds must be at least 2", "use a share such as 0.5")
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             require_share("cv", self.cv)
         if get_tags(self.estimator).input_tags.pairwise and not isinstance(self.estimator, FrozenEstimator):
@@ -230,10 +230,12 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         if isinstance(self.cv, Real):
             splits = self._random_splits(rows, negatives)
             if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
-                raise ValueError(
-                    f"cv={self.cv!r} leaves only one class to train on, as it holds out all rows of the other: there "
-                    f"are {len(negatives)} negatives and {len(rows) - len(negatives)} positives; hold out fewer, for "
-                    "instance by cv=0.5, or give more rows"
+                there = f"there are {len(negatives)} negatives and {len(rows) - len(negatives)} positives"
+                raise InputError.saying(
+                    "{cv=} {leaves}; hold out fewer, for instance by cv=0.5, or give more rows",
+                    elsewhere="setting negatives aside for {max_fpr} {leaves}; give more rows",
+                    leaves=f"leaves only one class to train on, as it holds out all rows of the other: {there}",
+                    cv=self.cv,
                 )
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
@@ -277,8 +279,13 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         try:
             return threshold_rule(n_held_out, self.max_fpr, self.confidence)
         except ValueError as error:
-            how = "" if isinstance(self.estimator, FrozenEstimator) else f", and cv={self.cv!r} holds out {n_held_out}"
-            raise ValueError(f"{error}. There are {n_negatives} negatives in all{how}.") from None
+            how: str = Message(
+                ", and {cv=} holds out {n}", ", of which {n} are set aside for the threshold", cv=self.cv, n=n_held_out
+            )
+            how = "" if isinstance(self.estimator, FrozenEstimator) else how
+            raise InputError.saying(
+                "{error}. There are {n} negatives in all{how}.", error=error, n=n_negatives, how=how
+            ) from None
 
     def _fit_splits(
         self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any]

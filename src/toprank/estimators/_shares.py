@@ -8,6 +8,7 @@ import numpy as np
 
 from toprank.checks import require_positive, require_share
 from toprank.estimators._base import KernelClassifier, TopClassifier
+from toprank.exceptions import InputError
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, Threshold, TopMean
 
@@ -54,15 +55,21 @@ class SurrogateQuantileClassifier(ShareClassifier, KernelClassifier):
         require_positive("beta", self.beta, "use a value such as 0.1")
         super()._check_parameters()
         if self.tau < _SMALLEST_TAU:
-            raise ValueError(f"tau must be at least {_SMALLEST_TAU:.0e}, got {self.tau!r}; use a share such as 0.05")
+            raise InputError.of(
+                "tau", self.tau, "must be at least {t:.0e}", "use a share such as 0.05", t=_SMALLEST_TAU
+            )
         surrogate = get_surrogate(self.surrogate)
         at_zero = -surrogate.inverse(np.array(float(self.tau))) / float(self.beta)
         with np.errstate(over="ignore"):
             loss = float(surrogate.value(at_zero))
         if not loss < _LARGEST_LOSS:
-            raise ValueError(
-                f"with beta={self.beta!r}, tau={self.tau!r} and surrogate={self.surrogate!r} even w = 0 has a loss of "
-                f"{loss:.0e}; use a larger beta, such as 1.0"
+            raise InputError.saying(
+                "with {beta=}, {tau=} and {surrogate=} even w = 0 has a loss of {loss:.0e}; use a larger beta, such as "
+                "1.0",
+                beta=self.beta,
+                tau=self.tau,
+                surrogate=self.surrogate,
+                loss=loss,
             )
 
     def _threshold(self) -> Threshold:

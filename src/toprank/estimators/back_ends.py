@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
 from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansion_scores, in_blocks
@@ -163,7 +164,9 @@ class Expansion(BackEnd):
         X, weights = task.X, task.weights[order]
         if task.settings["kernel"] == "precomputed":
             if issparse(X):
-                raise ValueError("kernel='precomputed' needs a dense matrix, got a sparse one; use X.toarray()")
+                raise InputError.saying(
+                    "{kernel='precomputed'} needs a dense matrix, got a sparse one; use X.toarray()"
+                )
             X = X[:, task.numbers][np.ix_(order, order)]
         else:
             X = X[order]
@@ -201,7 +204,7 @@ class Expansion(BackEnd):
             solution, solver = self._certified(solution, solver)
         gram = self.problem.gram
         if solution.excess > 0 and not gram.is_definite:
-            raise ValueError(gram.not_definite("the lower bound is above the objective"))
+            raise gram.not_definite("the lower bound is above the objective")
         return solution, solver
 
     def _certified(self, solution: Solution, solver: str) -> tuple[Solution, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toprank.checks import require_positive
 from toprank.estimators._base import KernelClassifier
 from toprank.estimators._shares import QuantileClassifier, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.exceptions import Message
 from toprank.formulations.thresholds import Threshold, TopMean
 
 
@@ -83,7 +84,7 @@ class TopPushK(KernelClassifier):
     ((1, 10), True)
     """
 
-    remedies = "use a larger k, TauFPL or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {k}, TauFPL or PatMatNP (which cannot collapse), or add features")
 
     k: float = 10
 
@@ -132,7 +133,7 @@ class TauFPL(TopMeanClassifier):
     True
     """
 
-    remedies = "use a larger tau or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {tau} or PatMatNP (which cannot collapse), or add features")
 
 
 class TopMeanK(TopMeanClassifier):
@@ -169,7 +170,7 @@ class TopMeanK(TopMeanClassifier):
     True
     """
 
-    remedies = "use a tau above the share of positives, PatMat (which cannot collapse), or add features"
+    remedies = Message("use a {tau} above the share of positives, PatMat (which cannot collapse), or add features")
 
     over = "all"
 

@@ -163,5 +163,7 @@ def _refusal(item: Any, path: str) -> str:
 def _shown(item: Any) -> str:
     if hasattr(item, "__qualname__"):
         return f"the {'class' if isinstance(item, type) else 'function'} {item.__module__}.{item.__qualname__}"
+    if isinstance(item, np.ufunc):  # NumPy's own have a module only since 2.1
+        return f"the function numpy.{item.__name__}"
     text = " ".join(repr(item).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.base import anew_or_unchanged
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
+from toprank.exceptions import Message
 from toprank.inspection import last_step
 from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
 from toprank.selection._progress import track
@@ -215,12 +216,10 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         if errors and (self.error_score == "raise" or len(errors) == sum(len(row) for row in results)):
             raise errors[0]
         if errors:
-            warnings.warn(
-                f"{len(errors)} of {sum(len(row) for row in results)} fits failed and have the score "
-                f"{self.error_score}; the first error: {type(errors[0]).__name__}: {errors[0]}",
-                FitFailedWarning,
-                stacklevel=4,
-            )
+            failed = f"{len(errors)} of {sum(len(row) for row in results)} fits failed"
+            first = f"have the score {self.error_score}; the first error: {type(errors[0]).__name__}"
+            message = Message("{failed} and {first}: {error}", failed=failed, first=first, error=errors[0])
+            warnings.warn(message, FitFailedWarning, stacklevel=4)
         return np.array([[result.get("score", self.error_score) for result in row] for row in results], dtype=float)
 
     def _keep_best(

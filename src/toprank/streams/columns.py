@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from toprank.exceptions import InputError
+
 
 def choose_columns(
     path: str, columns: list[str], target: str, features: list[str] | None, ignore: Sequence[str]
@@ -18,7 +20,9 @@ def choose_columns(
             has = "no column" if not times[name] else "several columns"
             raise ValueError(f"{path!r} has {has} {name!r}; its columns are {_listed(columns)}")
     if ignore and not chosen:
-        raise ValueError(f"no column of {path!r} is left to learn from; leave out fewer columns by features=")
+        raise InputError.saying(
+            "no column of {path!r} is left to learn from; leave out fewer columns by {ignore=}", path=path
+        )
     if target in chosen or not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(
             f"features must name columns other than the target {target!r}, each once, got {_listed(chosen)}"

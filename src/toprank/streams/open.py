@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from toprank.checks import require_count
+from toprank.checks import require_choice, require_count
+from toprank.exceptions import InputError, Parameter
 from toprank.streams._lines import NUMERIC, TEXTUAL, ZERO_ONE, Labels
 from toprank.streams.parquet import ParquetFile
 from toprank.streams.rows import Source
@@ -46,23 +47,28 @@ def open_source(
     kind = _format_of(path, format, "svmlight" if target is None else "csv")
     labels = _labels(positive, kind)
     if not (fill_missing is None or _is_finite(fill_missing)):
-        raise ValueError(f"fill_missing must be a finite number or None, got {fill_missing!r}; use a value such as 0.0")
+        raise InputError.of("fill_missing", fill_missing, "must be a finite number or None", "use a value such as 0.0")
     if kind == "svmlight":
         given = {"target": target, "features": features, "delimiter": delimiter, "fill_missing": fill_missing}
         for name, value in given.items():
             if value is not None:
-                raise ValueError(
-                    f"{name}={value!r} is for CSV and Parquet, and {path!r} is read as svmlight; leave it out"
+                raise InputError.saying(
+                    "{given} is for CSV and Parquet, and {path!r} is read as svmlight; leave it out",
+                    given=Parameter(name, f"{name}={value!r}", str(value)),
+                    path=path,
                 )
         if n_features is not None:
             require_count("n_features", n_features)
         elif is_pipe(path):
-            raise ValueError(
-                f"{path!r} is read once, which does not tell the largest index in time; pass n_features= for svmlight"
+            raise InputError.saying(
+                "{path!r} is read once, which does not tell the largest index in time; pass {n_features=} for svmlight",
+                path=path,
             )
         return SvmlightFile(path, labels, n_features, bool(zero_based), grows)
     if target is None:
-        raise ValueError(f"target is needed for {kind}: the name of the column of labels, such as target='y'")
+        raise InputError.saying(
+            "{target} is needed for {kind}: the name of the column of labels, such as {target='y'}", kind=kind
+        )
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
     chosen = None if features is None else [str(name) for name in features]
@@ -72,7 +78,7 @@ def open_source(
             raise ValueError(f"Parquet is not read from a pipe such as {path!r}; write it to a file before")
         return ParquetFile(path, labels, target, chosen, fill_missing, ignore)
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
-        raise ValueError(f"delimiter must be one character such as ',' or ';', got {delimiter!r}")
+        raise InputError.of("delimiter", delimiter, "must be one character such as ',' or ';'")
     return CSVFile(path, labels, target, chosen, delimiter, fill_missing, ignore, grows)
 
 
@@ -82,14 +88,15 @@ def _is_finite(value: Any) -> bool:
 
 def _format_of(path: str, format: str | None, of_pipe: str) -> str:
     """What is given, or what the name says; of a pipe without such a name `of_pipe`."""
-    if format is not None and format not in _FORMATS:
-        raise ValueError(f"format must be one of {', '.join(map(repr, _FORMATS))}, got {format!r}")
+    if format is not None:
+        require_choice("format", format, _FORMATS)
     ending = ending_of(path)
     if format is None and ending not in _ENDINGS and is_pipe(path):
         return of_pipe
     if format is None and ending not in _ENDINGS:
-        raise ValueError(
-            f"the format of {path!r} does not follow from its name; pass format='csv', 'svmlight' or 'parquet'"
+        raise InputError.saying(
+            "the format of {path!r} does not follow from its name; pass {format='csv'}, 'svmlight' or 'parquet'",
+            path=path,
         )
     return format or _ENDINGS[ending]
 
@@ -102,7 +109,7 @@ def _labels(positive: Any, kind: str) -> Labels:
         return Labels(TEXTUAL, 0.0, np.frombuffer(bytearray(positive.strip().encode()), np.uint8))
     if _is_finite(positive):
         return Labels(NUMERIC, float(positive), none)
-    raise ValueError(
-        f"positive must be a finite number{'' if kind == 'svmlight' else ' or a text'}, got {positive!r}; leave it out "
-        "for labels 1 and 0"
+    or_text = "" if kind == "svmlight" else " or a text"
+    raise InputError.of(
+        "positive", positive, "must be a finite number{or_text}", "leave it out for labels 1 and 0", or_text=or_text
     )

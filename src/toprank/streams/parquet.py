@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank import polars_package
+from toprank.exceptions import InputError, Message
 from toprank.streams._lines import NUMERIC, TEXTUAL, Labels
 from toprank.streams._numbers import MISSING_WORDS
 from toprank.streams.columns import choose_columns
@@ -72,9 +73,11 @@ class ParquetFile:
             )
         for name in self._features:
             if not (schema[name].is_numeric() or schema[name] == polars.Boolean):
-                raise ValueError(
-                    f"the column {name!r} of {path!r} has the type {schema[name]}, and a stream takes numbers; leave "
-                    "it out by features=, or encode it before"
+                raise InputError.saying(
+                    "{found}; leave it out by {features=}, or encode it before",
+                    elsewhere="{found}; leave it out by {ignore=}, or encode it before",
+                    found=f"the column {name!r} of {path!r} has the type {schema[name]}, and a stream takes numbers",
+                    ignore=name,
                 )
 
     def start(self) -> Place:
@@ -134,7 +137,7 @@ class ParquetFile:
         place = int(np.flatnonzero(~np.isfinite(row))[0])
         name = self._features[place]
         if np.isnan(row[place]):
-            return f"column {name!r} has no value; pass fill_missing= for a number to stand for it"
+            return Message("column {name!r} has no value; pass {fill_missing=} for a number to stand for it", name=name)
         return f"column {name!r} has {row[place]}, which is not finite"
 
     def identity(self, position: int) -> dict[str, Any]:

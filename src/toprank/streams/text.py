@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from toprank.exceptions import InputError, Message
 from toprank.streams import _lines
 from toprank.streams._lines import IGNORED, TARGET, Found, Labels
 from toprank.streams.columns import choose_columns
@@ -219,9 +220,11 @@ class SvmlightFile(TextFile):
             n_features, n_entries = max(n_features, 1 + int(indices.max(initial=-1))), n_entries + len(indices)
         most = max(_MANY_FEATURES, n_entries)
         if n_features > most:  # a model has some numbers for each of them, whether they occur or not
-            raise ValueError(
-                f"{self.path!r} has the index {n_features - 1 + self.base} and {n_entries} entries in all; without "
-                f"n_features={n_features} the limit is {most} features, so give it, or number the features anew"
+            raise InputError.saying(
+                "{found}; without {n_features=} the limit is {most} features, so give it, or number the features anew",
+                found=f"{self.path!r} has the index {n_features - 1 + self.base} and {n_entries} entries in all",
+                n_features=n_features,
+                most=most,
             )
         return max(1, n_features)
 
@@ -243,7 +246,7 @@ class SvmlightFile(TextFile):
 
     def _reason(self, what: int, place: int, text: str) -> str:
         if what == _lines.INDEX and place == 0:
-            return f"{text!r} has the index 0; pass zero_based=True if indices start at 0"
+            return Message("{text!r} has the index 0; pass {zero_based=True} if indices start at 0", text=text)
         return {
             _lines.LABEL: label_reason(text, self.labels),
             _lines.PAIR: f"{text!r} is not of the form index:value",
@@ -330,9 +333,12 @@ class CSVFile(TextFile):
             return f"a quoted field, column {name!r}, is not closed in its line"
         if what == _lines.LABEL:
             return label_reason(text, self.labels)
-        return number_reason(
-            what, f"column {name!r}", text, "leave a column of text out by features=, or encode it before"
+        remedy = Message(
+            "leave a column of text out by {features=}, or encode it before",
+            elsewhere="leave a column of text out by {ignore=}, or encode it before",
+            ignore=name,
         )
+        return number_reason(what, f"column {name!r}", text, remedy)
 
 
 def _filled(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from toprank.exceptions import InputError
 
-class TableError(ValueError):
+
+class TableError(InputError):
     """A file is no table, or not the one that is needed."""
 
 
 class NotANumberError(TableError):
     """A column of numbers holds something else; `columns` names all such columns that were found."""
 
-    def __init__(self, message: str, columns: list[str]) -> None:
+    def __init__(self, message: str, columns: list[str] | None = None) -> None:
         super().__init__(message)
-        self.columns = columns
+        self.columns = columns or []
 
 
 def listed(names: list[str], most: int = 12) -> str:

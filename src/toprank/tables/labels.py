@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.shown_text import shell_word
 from toprank.tables.errors import TableError, excerpt
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
@@ -41,7 +40,7 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
     known = series.is_not_null().to_numpy()
     texts = [str(label) for label in series.drop_nulls().unique().sort()]
     if not texts:
-        raise TableError(f"the target {series.name!r} has no values; name another column by --target")
+        raise TableError.saying("the target {name!r} has no values; name another column by {target=}", name=series.name)
     canonical = {text: _canonical(text) for text in texts}
     labels = sorted(set(canonical.values()))
     if positive is None:
@@ -75,13 +74,14 @@ def _usual_positive(labels: list[str], name: str) -> str:
     if set(labels) in _USUAL:
         return "true" if "true" in labels else "1"
     if len(labels) == 1:
-        raise TableError(
-            f"the target {name!r} has one value only, {excerpt(labels[0])}; rows of both classes are needed, or name "
-            "another column by --target"
+        raise TableError.saying(
+            "{found}; rows of both classes are needed, or name another column by {target=}",
+            found=f"the target {name!r} has one value only, {excerpt(labels[0])}",
         )
-    raise TableError(
-        f"the labels in {name!r} are {_shown(labels)}; say which one is positive, for instance "
-        f"--positive {shell_word(labels[-1]) if len(labels[-1]) < 30 else 'LABEL'}"
+    raise TableError.saying(
+        "{found}; say which one is positive, for instance {positive=}",
+        found=f"the labels in {name!r} are {_shown(labels)}",
+        positive=labels[-1] if len(labels[-1]) < 30 else "LABEL",
     )
 
 

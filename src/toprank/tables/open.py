@@ -31,8 +31,10 @@ def format_of(path: str, format: str | None = None) -> str:
     if ending not in _ENDINGS and is_pipe(path):
         return "csv"
     if ending not in _ENDINGS:
-        raise TableError(
-            f"the format of {path!r} does not follow from its name; name it by --format csv, parquet, svmlight or numpy"
+        raise TableError.saying(
+            "the format of {path!r} does not follow from its name; name it by {format='csv'}, parquet, svmlight or "
+            "numpy",
+            path=path,
         )
     return _ENDINGS[ending]
 

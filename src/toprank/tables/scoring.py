@@ -77,7 +77,10 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
     """
     if check_kind(source, model):
         if id_column is not None:
-            raise TableError(f"--id is for columns with names, and {source.path!r} is an svmlight file; leave it out")
+            raise TableError.saying(
+                "{id_column} is for columns with names, and {path!r} is an svmlight file; leave it out",
+                path=source.path,
+            )
         for batch in _ahead(source.batches(model.n_features_in_, 0.0)):
             scores = model.decision_function(batch.X)
             yield Scores(_numbers(batch.first_row, len(scores)), scores, batch.position)

@@ -59,7 +59,8 @@ class SvmlightTable:
             if block.bad:
                 line, reason = block.bad[0]
                 remedy = "" if ";" in reason else "; correct the line"
-                raise TableError(f"line {line} of {self.path!r} is bad: {reason}{remedy}")
+                text = "line {line} of {path!r} is bad: {reason}{remedy}"
+                raise TableError.saying(text, line=line, path=self.path, reason=reason, remedy=remedy)
             if len(block.rows):
                 yield SparseBatch(block.rows.X, block.rows.y, row, block.end.position)
             row += len(block.rows)
