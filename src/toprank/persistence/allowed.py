@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -130,7 +131,7 @@ def hides(cls: type, name: str, schema: Schema | None) -> bool:
     These are callables and all that makes something else of itself when it is looked up, such as scikit-learn's methods
     that are there only if a step has them. A cached property keeps its value under its own name and hides nothing.
     """
-    if name in getattr(cls, "__dataclass_fields__", {}):  # a default
+    if is_dataclass(cls) and any(field.name == name for field in fields(cls)):  # a default
         return False
     found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
     if schema is not None and found and name not in schema.fields:

@@ -225,15 +225,24 @@ class Recorder:
     verbose: int = 0
     passes: float = 0.0
     start: float = field(default_factory=time.perf_counter)
-    rows: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
+    names: tuple[str, ...] = HISTORY
+    message: str = "iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e"
+    rows: dict[str, list[float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = {name: [] for name in self.names}
 
     def record(self, iteration: int, primal: float, dual: float) -> None:
-        """Add a row; with `verbose`, log it too."""
-        values = (iteration, self.passes, time.perf_counter() - self.start, primal, dual, relative_gap(primal, dual))
-        for name, value in zip(HISTORY, values, strict=True):
+        """Add a row of an objective and its lower bound."""
+        self.add(iteration, primal, dual, relative_gap(primal, dual))
+
+    def add(self, iteration: int, *known: float) -> None:
+        """Add a row of what is known after an iteration; with `verbose`, log it too."""
+        values = (iteration, self.passes, time.perf_counter() - self.start, *known)
+        for name, value in zip(self.names, values, strict=True):
             self.rows[name].append(value)
         if self.verbose:
-            logger().info("iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e", *values)
+            logger().info(self.message, *values)
 
 
 def logger() -> logging.Logger:
