@@ -12,7 +12,7 @@ from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.solvers.dual_cd import _Dual, best_partner, pair_step, solve_dual_cd, threshold_sums
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.problem import HISTORY, Problem
+from toprank.solvers.problem import HISTORY, DualPoint, Problem
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
 
@@ -148,7 +148,7 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
         variables = random_point(rng, dual, problem)
         scores = K @ dual.coefficients(variables)
         if trial % 2:  # nearer to the optimum more steps end inside the bounds
-            dual.ascend(K, rng.integers(len(variables), size=12), K.diagonal(), scores, variables, 0.0)
+            dual.ascend(rng.integers(len(variables), size=12), scores, variables, 0.0)
         assert naive.is_feasible(variables)
         before = naive.objective(variables)
         assert dual.objective(variables, scores) == pytest.approx(problem.alpha * before, rel=1e-9, abs=1e-9)
@@ -243,11 +243,17 @@ def test_no_pair_has_a_gain_where_it_stopped_short(name, threshold):
     assert not solution.converged
     assert solution.n_iter < 10**7
     assert solution.gap > 1e-3
-    dual, K, variables = _Dual.of(problem), problem.gram.full, solution.state
+    dual, K, variables = _Dual.of(problem), problem.gram.full, variables_of(solution, problem)
     scores = K @ dual.coefficients(variables)
     for k in range(len(variables)):
         arguments = (dual.kind, dual.rows, dual.m, dual.limits, dual.theta)
         assert best_partner(k, K[dual.rows[k]], K.diagonal(), scores, variables, *arguments)[2] < 1e-12
+
+
+def variables_of(solution, problem):
+    """α and β of the last point, in the scaling of the paper."""
+    y, p = solution.state.y, solution.state.p
+    return np.concatenate([y, y.sum() * p]) / problem.alpha
 
 
 @pytest.mark.parametrize(("name", "threshold"), SMOOTH)
@@ -284,15 +290,13 @@ def test_kernels_reach_their_gap(kernel, rng):
     solution = solve_dual_cd(problem, tol=1e-5, max_iter=400_000, random_state=0)
     assert solution.converged
     assert solution.gap <= 1e-5
-    p = np.zeros(len(problem.threshold_rows))
-    m = len(problem.positives)
-    y, beta = problem.alpha * solution.state[:m], problem.alpha * solution.state[m:]
-    p = beta / beta.sum()
+    y, p = solution.state.y, solution.state.p
     threshold = problem.formulation.threshold
     # t*(p) of the surrogate quantile: the least of δ-terms, here at the best δ
     roots = np.sqrt(2 * threshold.surrogate.width * threshold.tau * np.sum(p**2 / problem.threshold_share))
     conjugate = (roots - threshold.surrogate.shift) / threshold.beta
-    assert problem.lower_bound(y, p, conjugate) >= solution.dual * (1 - 1e-9)
+    assert solution.state.threshold_conjugate == pytest.approx(conjugate, rel=1e-9)
+    assert problem.lower_bound(DualPoint(y, p, conjugate)) >= solution.dual * (1 - 1e-9)
 
 
 def test_weight_is_repetition(rng):
@@ -329,7 +333,7 @@ def test_a_warm_start_with_another_penalty_stays_feasible():
     first = solve_dual_cd(make_problem(np.random.default_rng(0), "hinge", "K=3", alpha=0.01), random_state=0)
     problem = make_problem(np.random.default_rng(0), "hinge", "K=3", alpha=1.0)
     second = solve_dual_cd(problem, random_state=0, start=first)
-    assert NaiveDual(problem, problem.gram.full).is_feasible(second.state)
+    assert NaiveDual(problem, problem.gram.full).is_feasible(variables_of(second, problem))
     assert second.dual <= exact(problem, "K=3") * (1 + 1e-7)
 
 

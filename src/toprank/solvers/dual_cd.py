@@ -55,9 +55,10 @@ from toprank.solvers._dual_cd_steps import (
     quadratic_two_thresholds,
     two_positives,
 )
+from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.pair_dual import filled
-from toprank.solvers.problem import DualPoint, Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Recorder, Solution
+from toprank.solvers.projection import within_caps
 from toprank.solvers.registry import require_fit
 
 Floats = NDArray[np.float64]
@@ -89,49 +90,43 @@ def solve_dual_cd(
     verbose : int
         Above zero, log the history.
     start : Solution, optional
-        Result of an earlier run on the same rows, with any penalty; of other solvers it is not used.
+        Result of an earlier run on the same rows, with any penalty; the first point is along its last one.
     random_state : int, RandomState or None
         Source of the random variables.
 
     Returns
     -------
     Solution
-        With c as its `coef`; the state is (α, β).
+        With c as its `coef`; the state is the last point.
     """
     require_fit("dual-cd", problem)
-    dual = _Dual.of(problem)
-    gram, recorder = problem.gram, Recorder(verbose)
-    random = check_random_state(random_state)
-    n_variables = len(dual.rows)
-    whole = gram.full
-    variables, scores = dual.first_point(None if start is None else start.state)
-    recorder.passes += 1
+    dual, incumbent = _Dual.of(problem), Incumbent(problem, tol, Recorder(verbose))
+    random, n_variables = check_random_state(random_state), len(dual.rows)
+    variables, scores = dual.first_point(start)
+    incumbent.recorder.passes += 1
     interval = max(200, n_variables // 4)
-    diagonal = gram.diagonal.astype(np.float64)
-    best, best_primal, lower, iteration = dual.coefficients(variables), np.inf, -np.inf, 0
     while True:
-        c = dual.coefficients(variables)
-        primal, bound = problem.primal(c, scores), dual.objective(variables, scores)
-        if bound > lower:
-            lower, point = bound, dual.point(variables)
-        if primal < best_primal:
-            best_primal, best = primal, c
-            threshold = problem.formulation.threshold.value(scores[problem.threshold_rows], problem.threshold_weights)
-        recorder.record(iteration, best_primal, lower)
-        converged = relative_gap(best_primal, lower) <= tol
-        if converged or iteration >= max_iter:
+        _certify(dual, variables, scores, incumbent)
+        if incumbent.converged or incumbent.n_iter >= max_iter:
             break
-        chosen = random.randint(n_variables, size=min(interval, max_iter - iteration))
-        least = _NO_GAIN * abs(lower) / problem.alpha
-        moves = dual.ascend(whole, chosen, diagonal, scores, variables, least)
-        iteration += len(chosen)
-        recorder.passes += 2 * len(chosen) / len(scores)
-        if moves == 0 and dual.ascend(whole, np.arange(n_variables), diagonal, scores, variables, least) == 0:
+        # 1. to 4. Some iterations.
+        chosen = random.randint(n_variables, size=min(interval, max_iter - incumbent.n_iter))
+        least = _NO_GAIN * abs(incumbent.dual) / problem.alpha
+        moves = dual.ascend(chosen, scores, variables, least)
+        incumbent.n_iter += len(chosen)
+        incumbent.recorder.passes += 2 * len(chosen) / len(scores)
+        if moves == 0 and dual.ascend(np.arange(n_variables), scores, variables, least) == 0:
             break
-    solution = Solution(
-        best, threshold, best_primal, lower, iteration, converged, recorder.rows, state=variables, dual_point=point
-    )
+    solution = incumbent.solution(state=dual.point(variables))
     return problem.certified(solution, np.float64, tol)  # the scores were updated many times, and rounded each time
+
+
+def _certify(dual: _Dual, variables: Floats, scores: Floats, incumbent: Incumbent) -> None:
+    """The certificate at the variables as they are."""
+    c = dual.coefficients(variables)
+    incumbent.offer(dual.problem.primal(c, scores), c, scores.copy())
+    incumbent.raise_bound(dual.objective(variables, scores), dual.point(variables))
+    incumbent.record()
 
 
 @dataclass(frozen=True)
@@ -148,6 +143,9 @@ class _Dual:
     """C of each α, then the cap or the share q of each β."""
     theta: tuple[float, ...]
     """Shift, width and max_slope of the loss, the same of the quantile, and τ."""
+    whole: NDArray[Any] | None
+    """The kernel matrix, where it is in memory."""
+    diagonal: Floats
 
     @staticmethod
     def of(problem: KernelProblem) -> _Dual:
@@ -163,16 +161,17 @@ class _Dual:
             kind, limits = (QUADRATIC if pieces.is_smooth else HINGE), problem.threshold_share
         rows = np.concatenate([problem.positives, problem.threshold_rows])
         theta = (loss.shift, loss.width, loss.max_slope, *of_quantile, tau)
-        return _Dual(problem, kind, rows, len(C), np.concatenate([C, limits]), theta)
+        diagonal = problem.gram.diagonal.astype(np.float64)
+        return _Dual(problem, kind, rows, len(C), np.concatenate([C, limits]), theta, problem.gram.full, diagonal)
 
-    def first_point(self, earlier: Any) -> tuple[Floats, Floats]:
+    def first_point(self, start: Solution | None) -> tuple[Floats, Floats]:
         """The best multiple of (a; q), or of an earlier point of the same variables; and its scores."""
         problem, m = self.problem, self.m
         direction = np.concatenate([problem.positive_share, problem.threshold_share])
-        if isinstance(earlier, np.ndarray) and earlier.shape == direction.shape and earlier[:m].any():
-            total = float(earlier[:m].sum())
-            most = self.limits[m:] * total if self.kind in (PLAIN, CAPPED) else np.full(len(earlier) - m, np.inf)
-            direction = np.concatenate([earlier[:m], filled(earlier[m:], most, total)])
+        if (earlier := problem.start_point(start)) is not None:
+            total = float(earlier.y.sum())
+            most = self.limits[m:] * total if self.kind in (PLAIN, CAPPED) else np.full(len(earlier.p), np.inf)
+            direction = np.concatenate([earlier.y, within_caps(total * earlier.p, most, total)])
         scores = problem.scores(self.coefficients(direction))
         shift, width, max_slope, *_ = self.theta
         alpha, C = direction[:m], self.limits[:m]
@@ -187,10 +186,7 @@ class _Dual:
 
     def coefficients(self, variables: Floats) -> Floats:
         """Signed weights c of the rows."""
-        c = np.zeros(len(self.problem.positive))
-        c[self.rows[: self.m]] = variables[: self.m]
-        c[self.rows[self.m :]] -= variables[self.m :]
-        return c
+        return self.problem.row_weights(variables[: self.m], -variables[self.m :])
 
     def objective(self, variables: Floats, scores: Floats) -> float:
         """The dual objective in the scaling of the problem."""
@@ -216,23 +212,14 @@ class _Dual:
             return shift * float(beta.sum()) - tau * float((beta / q).max()) / max_slope
         return 0.0
 
-    def ascend(
-        self,
-        whole: NDArray[Any] | None,
-        chosen: NDArray[np.intp],
-        diagonal: Floats,
-        scores: Floats,
-        variables: Floats,
-        least: float,
-    ) -> int:
+    def ascend(self, chosen: NDArray[np.intp], scores: Floats, variables: Floats, least: float) -> int:
         """Iterate with the given first variables, in place; returns how many of them found a pair with a gain."""
-        arguments = (self.kind, self.rows, self.m, self.limits, self.theta)
-        if whole is not None:
-            return int(_iterate(whole, chosen, diagonal, scores, variables, least, *arguments))
-        gram, moves = self.problem.gram, 0
+        gram, moves, arguments = self.problem.gram, 0, (self.kind, self.rows, self.m, self.limits, self.theta)
+        if self.whole is not None:
+            return int(_iterate(self.whole, chosen, self.diagonal, scores, variables, least, *arguments))
         for k in chosen:
             row_k = gram.row(self.rows[k])
-            partner, step, gain = best_partner(k, row_k, diagonal, scores, variables, *arguments)
+            partner, step, gain = best_partner(k, row_k, self.diagonal, scores, variables, *arguments)
             if gain > least:
                 update(k, partner, step, row_k, gram.row(self.rows[partner]), scores, variables, self.m)
                 moves += 1
