@@ -11,7 +11,20 @@ from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.dense_or_sparse import Cholesky
-from toprank.solvers._pair_moves import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, TOTAL, ascend
+from toprank.solvers._pair_moves import ascend
+from toprank.solvers._pair_state import (
+    BOUND_NORM,
+    COST,
+    DELTA,
+    MASS,
+    OPTIMAL,
+    ROW_MISSING,
+    TOTAL,
+    Positives,
+    Products,
+    State,
+    Thresholds,
+)
 from toprank.solvers.problem import WeightedRows, relative_gap
 from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import Rows, WorkingSet
@@ -148,17 +161,17 @@ class WorkingSetDual:
         return look_u, (self.b > 0) | (h > low_b - spread_b)
 
     def _ascend(self, look_u: Mask, look_b: Mask, steps: int) -> tuple[int, bool]:
-        working, terms, surrogate = self.working, self.terms, self.surrogate
-        curvature = surrogate.width / self.share[look_u]
-        positives, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
-        thresholds, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
+        working, terms, shift, width = self.working, self.terms, self.surrogate.shift, self.surrogate.width
+        rows, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
+        positives = Positives(rows, width / self.share[look_u], top, shift, u, np.empty(len(u)))
+        rows, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
+        slopes, room = np.empty((2, len(b)))
+        thresholds = Thresholds(rows, caps, d, terms.e, terms.tau, b, bound, slopes, room)
+        state = State(self.scores, self.bound_row, self.scalars)
         left, code = steps, ROW_MISSING
         while left > 0 and code == ROW_MISSING:
-            code, missing, done = ascend(
-                working.buffer, working.place, self.diagonal, 1 / self.alpha, positives, curvature, top,
-                surrogate.shift, thresholds, caps, terms.e, d, terms.tau, u, b, self.scores, bound, self.bound_row,
-                self.scalars, 1e-15, left,
-            )  # fmt: skip
+            products = Products(working.buffer, working.place, self.diagonal, 1 / self.alpha)
+            code, missing, done = ascend(products, positives, thresholds, state, left)
             left -= done
             if code == ROW_MISSING:
                 working.fetch(missing)
