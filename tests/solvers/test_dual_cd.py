@@ -114,16 +114,16 @@ def farthest(feasible, towards):
 
 def random_point(rng, dual, problem):
     """A feasible dual point, with some variables at their bounds."""
-    m, n = dual.m, len(dual.rows) - dual.m
+    m, n = dual.terms.m, len(dual.terms.rows) - dual.terms.m
     alpha = rng.random(m) * (rng.random(m) < 0.7)
     alpha[rng.integers(m)] = 1.0
     max_slope = problem.formulation.surrogate.max_slope
     if np.isfinite(max_slope):
-        alpha = np.minimum(1.3 * alpha, 1.0) * dual.limits[:m] * max_slope
+        alpha = np.minimum(1.3 * alpha, 1.0) * dual.terms.limits[:m] * max_slope
     total = alpha.sum()
     caps = np.ones(n)
     if isinstance(problem.formulation.threshold, TopMean):
-        caps = dual.limits[m:]
+        caps = dual.terms.limits[m:]
     beta = np.zeros(n)
     for j in rng.permutation(n):  # the first ones reach their caps
         beta[j] = min(caps[j] * total * rng.choice([1.0, 0.4]), total - beta.sum())
@@ -144,6 +144,7 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
         options = {"alpha": 10.0 ** rng.uniform(-3, 1), "kernel": ("linear", "rbf")[trial % 2], "scaling": scaling}
         problem = make_problem(rng, name, threshold, n=10, d=3, every=2, **options)
         dual, K = _Dual.of(problem), problem.gram.full
+        terms = dual.terms
         naive = NaiveDual(problem, K)
         variables = random_point(rng, dual, problem)
         scores = K @ dual.coefficients(variables)
@@ -152,21 +153,19 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
         assert naive.is_feasible(variables)
         before = naive.objective(variables)
         assert dual.objective(variables, scores) == pytest.approx(problem.alpha * before, rel=1e-9, abs=1e-9)
-        delta = naive.best_delta(naive.split(variables)[1]) if dual.kind == 2 else None
-        k = rng.integers(dual.m) if trial % 4 < 2 else rng.integers(dual.m, len(variables))
+        delta = naive.best_delta(naive.split(variables)[1]) if terms.kind == 2 else None
+        k = rng.integers(terms.m) if trial % 4 < 2 else rng.integers(terms.m, len(variables))
         gains = {}
         for other in range(len(variables)):
             if other == k:
                 continue
             direction = np.zeros(len(variables))
             direction[k] = 1.0
-            direction[other] = -1.0 if (k < dual.m) == (other < dual.m) else 1.0
-            a, b = dual.rows[k], dual.rows[other]
+            direction[other] = -1.0 if (k < terms.m) == (other < terms.m) else 1.0
+            a, b = terms.rows[k], terms.rows[other]
             eta = max(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
-            sums = threshold_sums(k, variables, dual.m, dual.limits)
-            step, gain = pair_step(
-                k, other, eta, sums, scores, variables, dual.kind, dual.rows, dual.m, dual.limits, dual.theta
-            )
+            sums = threshold_sums(k, terms, variables)
+            step, gain = pair_step(k, other, eta, sums, terms, scores, variables)
             gains[other] = gain
 
             def feasible(length, direction=direction, naive=naive, variables=variables):
@@ -183,11 +182,9 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
             scale = abs(before) + abs(numeric[0]) + size
             assert -line(step) >= -numeric[0] - 1e-10 * scale
             assert gain == pytest.approx(naive.objective(variables + step * direction) - before, abs=1e-9 * scale)
-            rule = "αα" if max(k, other) < dual.m else "ββ" if min(k, other) >= dual.m else "αβ"
+            rule = "αα" if max(k, other) < terms.m else "ββ" if min(k, other) >= terms.m else "αβ"
             found[rule]["inside" if low + 1e-6 * size < step < high - 1e-6 * size else "at"] += 1
-        whole = best_partner(
-            k, K[dual.rows[k]], K.diagonal(), scores, variables, dual.kind, dual.rows, dual.m, dual.limits, dual.theta
-        )
+        whole = best_partner(k, K[terms.rows[k]], terms, scores, variables)
         assert whole[2] == pytest.approx(max(*gains.values(), 0.0), rel=1e-12)
         assert whole[2] == 0 or gains[whole[0]] == whole[2]
     for rule, counts in found.items():
@@ -246,8 +243,7 @@ def test_no_pair_has_a_gain_where_it_stopped_short(name, threshold):
     dual, K, variables = _Dual.of(problem), problem.gram.full, variables_of(solution, problem)
     scores = K @ dual.coefficients(variables)
     for k in range(len(variables)):
-        arguments = (dual.kind, dual.rows, dual.m, dual.limits, dual.theta)
-        assert best_partner(k, K[dual.rows[k]], K.diagonal(), scores, variables, *arguments)[2] < 1e-12
+        assert best_partner(k, K[dual.terms.rows[k]], dual.terms, scores, variables)[2] < 1e-12
 
 
 def variables_of(solution, problem):
