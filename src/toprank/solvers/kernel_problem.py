@@ -47,10 +47,11 @@ class KernelProblem(WeightedRows):
         given = self.precision * float(np.sqrt(self.gram.n)) * float(r**2 @ np.abs(self.gram.diagonal))
         return max(square, 0.0) + given + rounding_of_square(self.gram.diagonal, r)
 
-    def rounding(self, c: Floats, scores: Floats) -> float:
-        """How much the objective at c, whose scores are known, may be off by rounding, to first order."""
+    def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
+        """How much the objective at c may be off by rounding, to first order: large weights of both signs cancel."""
+        scores = self.scores(coef) if scores is None else scores
         _, slopes, _ = self.formulation.evaluate(scores, self.positive, self.weights)
-        square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (c, slopes))
+        square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (coef, slopes))
         return 0.5 * self.alpha * square + float(np.sqrt(square * of_slopes))
 
     def lower_bound(self, point: DualPoint, products: Floats | None = None) -> float:

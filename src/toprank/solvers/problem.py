@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
-# Share of the objective at w = 0 below which a difference from it is rounding.
-_NO_GAIN = 64 * float(np.finfo(float).eps)
+# Shares of the objective at w = 0 below which a difference from it is rounding, and above which it is none.
+_NO_GAIN, _A_GAIN = 64 * float(np.finfo(float).eps), 1e-6
 
 
 class WeightedRows:
@@ -76,6 +76,10 @@ class WeightedRows:
             rows, share = self._negatives
             loss += float(share @ surrogate.value(scores[rows] - t))
         return 0.5 * self.alpha * squared_norm + loss
+
+    def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
+        """How much more than the last digits of the objective at a point, whose scores may be known, may be off."""
+        return 0.0
 
     def row_weights(self, on_positives: Floats | float, on_threshold: Floats | float) -> Floats:
         """Weights of all rows, of which a row may have two roles."""
@@ -240,7 +244,10 @@ def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
     zeros = np.zeros(len(problem.positive))
     at_zero, _, t = problem.formulation.evaluate(zeros, problem.positive, problem.weights)
-    if problem.formulation.false_positives or abs(solution.primal - at_zero) > _NO_GAIN * at_zero:
+    gain = abs(solution.primal - at_zero)
+    if problem.formulation.false_positives or gain > _A_GAIN * at_zero:
+        return solution
+    if gain > _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores):
         return solution
     scores = None if solution.scores is None else zeros
     return replace(solution, coef=np.zeros_like(solution.coef), primal=at_zero, threshold=t, scores=scores)
