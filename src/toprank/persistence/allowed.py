@@ -29,9 +29,12 @@ _TOPRANK_PARTS = {
     "kernels.features.NystroemFeatures": "matrices.features",
     "solvers.problem.DualPoint": "solvers.problem",
     "solvers.problem.Solution": "solvers.problem",
-    "solvers.apg.DualPoint": "solvers.apg",
-    "solvers.pair_ascent.Multipliers": "solvers.pair_ascent",
     "tables.model.TableModel": "tables.model",
+}
+# What is read from files of earlier versions only: the name and attributes there, and those of today.
+_EARLIER_PARTS = {
+    "toprank.solvers.apg.DualPoint": ("toprank.solvers.problem.DualPoint", {"alpha": "y", "beta": "p"}),
+    "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
 _SKLEARN = {
     "pipeline": ("FeatureUnion", "Pipeline"),
@@ -115,6 +118,14 @@ class AllowedClasses:
     def schema_of(self, cls: type) -> Schema | None:
         """What the attributes of a class must be; None where the caller trusts a class that does not say it."""
         return schema_of(cls, trusted=cls in self._trusted.values())
+
+
+def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The class and the attributes that an object of a file has today, by their names."""
+    if not isinstance(name, str) or name not in _EARLIER_PARTS:
+        return name, state
+    today, attributes = _EARLIER_PARTS[name]
+    return today, {attributes.get(attribute, attribute): value for attribute, value in state.items()}
 
 
 def state_of(item: Any) -> dict[str, Any]:
