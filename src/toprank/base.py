@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from toprank.docstrings import filled
+from toprank.exceptions import InputError
 
 
 class Estimator(BaseEstimator):
@@ -115,6 +116,17 @@ def check_magnitude(X: Any) -> None:
         raise ValueError(
             f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "
             "the features, for instance with sklearn.preprocessing.StandardScaler"
+        )
+
+
+def check_square(X: Any) -> None:
+    """Refuse a precomputed kernel of other rows than the training rows with themselves."""
+    n_rows, n_columns = X.shape
+    if n_rows != n_columns:
+        raise InputError.saying(
+            "{kernel='precomputed'} needs the square matrix of all training rows, got {found}; pass the kernel of the "
+            "training rows with themselves",
+            found=f"{n_rows} rows and {n_columns} columns",
         )
 
 

@@ -32,3 +32,14 @@ def test_low_rank_in_single_precision_is_stored_as_well_as_it_is_solved(surrogat
         loss = model._formulation().evaluate(scores, y, np.ones(60))[0]
         assert single == pytest.approx(0.5e-3 * w @ w + loss, rel=1e-3)
         assert single == pytest.approx(model.fit(X.astype(np.float64), y).objective_, rel=2e-4)
+
+
+def test_a_kernel_whose_large_weights_cancel_does_not_hide_a_collapse():
+    """Three positives and a negative are the same row: weights of 1e4 cancel to a gain of 1e-10, which is rounding."""
+    row, other = [1.0989851, -0.20346662, -1.0187703], [-1.2638055, 1.0958457, 0.028366474]
+    X, y = csr_array(np.array([row, other, other, row, row, row], np.float32)), np.array([1, 0, 0, 1, 1, 0])
+    alpha, tau, gamma = 7.227471883497274e-05, 0.00777064184740554, 71.98592267215211
+    model = TauFPL(tau, alpha=alpha, surrogate="huber", kernel="rbf", gamma=gamma, tol=1e-6)
+    with pytest.warns(DegenerateSolutionWarning):
+        model.fit(X, y)
+    assert not model.dual_coef_.any()

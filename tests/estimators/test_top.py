@@ -341,7 +341,7 @@ def test_a_failed_or_interrupted_fit_leaves_the_model_as_it_was(rng, monkeypatch
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TopPushK, "_solve", interrupted)
+    monkeypatch.setattr("toprank.estimators.back_ends.Linear.solve", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(k=2).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), expected)

@@ -131,7 +131,7 @@ def _second_solver(case: Case, objective: Objective) -> list[np.ndarray]:
     if isinstance(estimator, WMWRanker):
         others = [name for name in ("newton-cg", "ncg") if name != estimator.solver]
     else:
-        fitting = solver_names(estimator._formulation(), estimator._matrices())
+        fitting = solver_names(estimator._formulation(), [one.matrix for one in estimator._back_ends()])
         others = [name for name in fitting if name in ("newton", "pairs", "low-rank")]
     points = []
     for name in others:

@@ -162,7 +162,7 @@ def _estimator(rng: np.random.Generator, n: int, m: int, d: int, kernel: str) ->
         beta = float(rng.choice([0.1, 0.1, 1.0, 10 ** rng.uniform(-2, 1)]))
         estimator = (PatMat, PatMatNP)[family - 4](tau=tau, beta=beta, **common)
     if rng.random() < 0.25:  # another solver than the default
-        fitting = solver_names(estimator._formulation(), estimator._matrices())
+        fitting = solver_names(estimator._formulation(), [one.matrix for one in estimator._back_ends()])
         others = [name for name in fitting if name in ("newton", "pairs", "low-rank")]
         estimator.set_params(solver=str(rng.choice(others)))
     return estimator

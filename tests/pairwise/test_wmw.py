@@ -295,7 +295,7 @@ def test_precomputed_kernel():
         np.testing.assert_allclose(
             by_matrix.predict(rbf_kernel(X[:7] + 1, X, gamma=0.2)), by_name.predict(X[:7] + 1), rtol=1e-6, atol=1e-8
         )
-    with pytest.raises(ValueError, match="must be square"):
+    with pytest.raises(ValueError, match="needs the square matrix of all training rows"):
         WMWRanker(kernel="precomputed").fit(K[:, :5], y)
 
 

@@ -10,8 +10,8 @@ from exact import optimum
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
-from toprank.solvers.apg import DualPoint, solve_apg
-from toprank.solvers.problem import Problem
+from toprank.solvers.apg import solve_apg
+from toprank.solvers.problem import DualPoint, Problem
 
 SURROGATES = ("quadratic", "logistic", "exponential", "huber", "hinge")
 THRESHOLDS = {
@@ -113,9 +113,12 @@ def test_warm_start(surrogate):
     problem = make_problem(7, surrogate)
     cold = solve_apg(problem)
     assert isinstance(cold.state, DualPoint)
-    assert cold.state.alpha.sum() == pytest.approx(cold.state.beta.sum(), rel=1e-12)
+    assert cold.state.p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert problem.lower_bound(cold.dual_point) == pytest.approx(cold.dual, rel=1e-9)
     again = solve_apg(problem, start=cold)
     assert (again.n_iter, again.converged) == (0, True)
+    scaled = replace(cold, state=DualPoint(60 * cold.state.y, 2 * cold.state.p))  # as in files of earlier versions
+    assert solve_apg(problem, start=scaled).n_iter <= 1
     near = replace(problem, alpha=1.02 * problem.alpha)
     assert solve_apg(near, start=cold, max_iter=1).history["gap"][0] < 0.05
     other = make_problem(7, surrogate, rows=90)

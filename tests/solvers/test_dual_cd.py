@@ -12,7 +12,7 @@ from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.solvers.dual_cd import _Dual, best_partner, pair_step, solve_dual_cd, threshold_sums
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.problem import HISTORY, Problem
+from toprank.solvers.problem import HISTORY, DualPoint, Problem
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
 
@@ -114,16 +114,16 @@ def farthest(feasible, towards):
 
 def random_point(rng, dual, problem):
     """A feasible dual point, with some variables at their bounds."""
-    m, n = dual.m, len(dual.rows) - dual.m
+    m, n = dual.terms.m, len(dual.terms.rows) - dual.terms.m
     alpha = rng.random(m) * (rng.random(m) < 0.7)
     alpha[rng.integers(m)] = 1.0
     max_slope = problem.formulation.surrogate.max_slope
     if np.isfinite(max_slope):
-        alpha = np.minimum(1.3 * alpha, 1.0) * dual.limits[:m] * max_slope
+        alpha = np.minimum(1.3 * alpha, 1.0) * dual.terms.limits[:m] * max_slope
     total = alpha.sum()
     caps = np.ones(n)
     if isinstance(problem.formulation.threshold, TopMean):
-        caps = dual.limits[m:]
+        caps = dual.terms.limits[m:]
     beta = np.zeros(n)
     for j in rng.permutation(n):  # the first ones reach their caps
         beta[j] = min(caps[j] * total * rng.choice([1.0, 0.4]), total - beta.sum())
@@ -144,29 +144,28 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
         options = {"alpha": 10.0 ** rng.uniform(-3, 1), "kernel": ("linear", "rbf")[trial % 2], "scaling": scaling}
         problem = make_problem(rng, name, threshold, n=10, d=3, every=2, **options)
         dual, K = _Dual.of(problem), problem.gram.full
+        terms = dual.terms
         naive = NaiveDual(problem, K)
         variables = random_point(rng, dual, problem)
         scores = K @ dual.coefficients(variables)
         if trial % 2:  # nearer to the optimum more steps end inside the bounds
-            dual.ascend(K, rng.integers(len(variables), size=12), K.diagonal(), scores, variables, 0.0)
+            dual.ascend(rng.integers(len(variables), size=12), scores, variables, 0.0)
         assert naive.is_feasible(variables)
         before = naive.objective(variables)
         assert dual.objective(variables, scores) == pytest.approx(problem.alpha * before, rel=1e-9, abs=1e-9)
-        delta = naive.best_delta(naive.split(variables)[1]) if dual.kind == 2 else None
-        k = rng.integers(dual.m) if trial % 4 < 2 else rng.integers(dual.m, len(variables))
+        delta = naive.best_delta(naive.split(variables)[1]) if terms.kind == 2 else None
+        k = rng.integers(terms.m) if trial % 4 < 2 else rng.integers(terms.m, len(variables))
         gains = {}
         for other in range(len(variables)):
             if other == k:
                 continue
             direction = np.zeros(len(variables))
             direction[k] = 1.0
-            direction[other] = -1.0 if (k < dual.m) == (other < dual.m) else 1.0
-            a, b = dual.rows[k], dual.rows[other]
+            direction[other] = -1.0 if (k < terms.m) == (other < terms.m) else 1.0
+            a, b = terms.rows[k], terms.rows[other]
             eta = max(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
-            sums = threshold_sums(k, variables, dual.m, dual.limits)
-            step, gain = pair_step(
-                k, other, eta, sums, scores, variables, dual.kind, dual.rows, dual.m, dual.limits, dual.theta
-            )
+            sums = threshold_sums(k, terms, variables)
+            step, gain = pair_step(k, other, eta, sums, terms, scores, variables)
             gains[other] = gain
 
             def feasible(length, direction=direction, naive=naive, variables=variables):
@@ -183,11 +182,9 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
             scale = abs(before) + abs(numeric[0]) + size
             assert -line(step) >= -numeric[0] - 1e-10 * scale
             assert gain == pytest.approx(naive.objective(variables + step * direction) - before, abs=1e-9 * scale)
-            rule = "αα" if max(k, other) < dual.m else "ββ" if min(k, other) >= dual.m else "αβ"
+            rule = "αα" if max(k, other) < terms.m else "ββ" if min(k, other) >= terms.m else "αβ"
             found[rule]["inside" if low + 1e-6 * size < step < high - 1e-6 * size else "at"] += 1
-        whole = best_partner(
-            k, K[dual.rows[k]], K.diagonal(), scores, variables, dual.kind, dual.rows, dual.m, dual.limits, dual.theta
-        )
+        whole = best_partner(k, K[terms.rows[k]], terms, scores, variables)
         assert whole[2] == pytest.approx(max(*gains.values(), 0.0), rel=1e-12)
         assert whole[2] == 0 or gains[whole[0]] == whole[2]
     for rule, counts in found.items():
@@ -243,11 +240,16 @@ def test_no_pair_has_a_gain_where_it_stopped_short(name, threshold):
     assert not solution.converged
     assert solution.n_iter < 10**7
     assert solution.gap > 1e-3
-    dual, K, variables = _Dual.of(problem), problem.gram.full, solution.state
+    dual, K, variables = _Dual.of(problem), problem.gram.full, variables_of(solution, problem)
     scores = K @ dual.coefficients(variables)
     for k in range(len(variables)):
-        arguments = (dual.kind, dual.rows, dual.m, dual.limits, dual.theta)
-        assert best_partner(k, K[dual.rows[k]], K.diagonal(), scores, variables, *arguments)[2] < 1e-12
+        assert best_partner(k, K[dual.terms.rows[k]], dual.terms, scores, variables)[2] < 1e-12
+
+
+def variables_of(solution, problem):
+    """α and β of the last point, in the scaling of the paper."""
+    y, p = solution.state.y, solution.state.p
+    return np.concatenate([y, y.sum() * p]) / problem.alpha
 
 
 @pytest.mark.parametrize(("name", "threshold"), SMOOTH)
@@ -284,15 +286,13 @@ def test_kernels_reach_their_gap(kernel, rng):
     solution = solve_dual_cd(problem, tol=1e-5, max_iter=400_000, random_state=0)
     assert solution.converged
     assert solution.gap <= 1e-5
-    p = np.zeros(len(problem.threshold_rows))
-    m = len(problem.positives)
-    y, beta = problem.alpha * solution.state[:m], problem.alpha * solution.state[m:]
-    p = beta / beta.sum()
+    y, p = solution.state.y, solution.state.p
     threshold = problem.formulation.threshold
     # t*(p) of the surrogate quantile: the least of δ-terms, here at the best δ
     roots = np.sqrt(2 * threshold.surrogate.width * threshold.tau * np.sum(p**2 / problem.threshold_share))
     conjugate = (roots - threshold.surrogate.shift) / threshold.beta
-    assert problem.lower_bound(y, p, conjugate) >= solution.dual * (1 - 1e-9)
+    assert solution.state.threshold_conjugate == pytest.approx(conjugate, rel=1e-9)
+    assert problem.lower_bound(DualPoint(y, p, conjugate)) >= solution.dual * (1 - 1e-9)
 
 
 def test_weight_is_repetition(rng):
@@ -329,7 +329,7 @@ def test_a_warm_start_with_another_penalty_stays_feasible():
     first = solve_dual_cd(make_problem(np.random.default_rng(0), "hinge", "K=3", alpha=0.01), random_state=0)
     problem = make_problem(np.random.default_rng(0), "hinge", "K=3", alpha=1.0)
     second = solve_dual_cd(problem, random_state=0, start=first)
-    assert NaiveDual(problem, problem.gram.full).is_feasible(second.state)
+    assert NaiveDual(problem, problem.gram.full).is_feasible(variables_of(second, problem))
     assert second.dual <= exact(problem, "K=3") * (1 + 1e-7)
 
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from toprank.formulations.certificates import lower_bound
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES, get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.problem import Problem
+from toprank.solvers.problem import DualPoint, Problem
 from toprank.solvers.working_set_newton import solve_newton
 
 CASES = [
@@ -48,8 +47,9 @@ def test_lower_bound_is_that_of_the_linear_problem(threshold, over, surrogate, r
     s = linear.scores(rng.standard_normal(3))
     t, p = threshold.evaluate(s[linear.threshold_rows], linear.threshold_weights)
     y = linear.positive_share * linear.formulation.surrogate.derivative(t - s[linear.positives])
-    conjugate = float(p @ s[linear.threshold_rows]) - t
-    assert kernel.lower_bound(y, p, conjugate) == pytest.approx(lower_bound(linear, y, p, conjugate), rel=1e-9)
+    point = DualPoint(y, p, float(p @ s[linear.threshold_rows]) - t)
+    assert kernel.lower_bound(point) == pytest.approx(linear.lower_bound(point), rel=1e-9)
+    assert linear.lower_bound(linear.dual_point_at(s)) == pytest.approx(linear.lower_bound(point), rel=1e-9)
     np.testing.assert_allclose(linear.X.T @ kernel.signed(y, p), _combined(linear, y, p), atol=1e-12)
 
 
@@ -66,4 +66,4 @@ def test_lower_bound_is_below_the_optimum(rng):
         p = rng.dirichlet(np.full(len(linear.threshold_rows), 20.0))
         caps = linear.formulation.threshold.caps(linear.threshold_weights)
         assert np.all(p <= caps)
-        assert kernel.lower_bound(y, p) <= best * (1 + 1e-9)
+        assert kernel.lower_bound(DualPoint(y, p)) <= best * (1 + 1e-9)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from exact import optimum
-from toprank.formulations.certificates import lower_bound
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
@@ -279,5 +278,5 @@ def test_dual_points_of_the_linear_solvers_attain_their_bounds(name, threshold, 
     assert point.p.sum() == pytest.approx(1.0, abs=1e-12)
     if not is_smooth and (caps := formulation.threshold.caps(problem.threshold_weights)) is not None:
         assert np.all(point.p <= caps * (1 + 1e-12))
-    bound = lower_bound(problem, point.y, point.p, point.threshold_conjugate)
+    bound = problem.lower_bound(point)
     assert bound == pytest.approx(solution.dual, rel=1e-9)

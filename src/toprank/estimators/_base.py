@@ -1,15 +1,17 @@
-"""What the eight estimators of the top family share: parameters, validation, wiring, attributes."""
+"""What the estimators of the top family share: parameters, the walk of a fit, attributes, warnings."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from toprank.base import (
@@ -17,22 +19,31 @@ from toprank.base import (
     anew_or_unchanged,
     check_indices,
     check_magnitude,
+    check_square,
     is_positive,
     two_classes,
 )
-from toprank.checks import require_count, require_moderate, require_positive, require_share
+from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._weights import usable_weights
+from toprank.estimators.back_ends import (
+    KEPT,
+    KEPT_RELATIONS,
+    BackEnd,
+    Expansion,
+    Features,
+    Linear,
+    Task,
+    scores_of,
+)
 from toprank.exceptions import DegenerateSolutionWarning, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import Quantile
-from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
+from toprank.formulations.thresholds import Threshold
+from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
-from toprank.solvers.phases import solve_in_phases
-from toprank.solvers.problem import Problem, Solution, WeightedRows, without_noise
-from toprank.solvers.registry import Matrix, check_solver, phases_for
-from toprank.solvers.traits import without_empty_columns
+from toprank.solvers.problem import Solution, without_noise
+from toprank.solvers.registry import check_solver, solver_names
 
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
@@ -63,6 +74,9 @@ class TopClassifier(BinaryClassifier):
     over: ClassVar[Over] = "negatives"
     """The rows that the threshold looks at."""
 
+    false_positives: ClassVar[bool] = False
+    """Whether negatives above the threshold have a loss too."""
+
     saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, "coef_": Array("f", (1, "n_features_in_"))})
 
     alpha: float = 0.1
@@ -75,8 +89,13 @@ class TopClassifier(BinaryClassifier):
     verbose: int = 0
 
     @abstractmethod
+    def _threshold(self) -> Threshold:
+        """The threshold that the parameters describe."""
+
     def _formulation(self) -> Formulation:
         """The formulation that the parameters describe."""
+        surrogate, threshold = get_surrogate(self.surrogate), self._threshold()
+        return Formulation(surrogate, threshold, over=self.over, false_positives=self.false_positives)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -105,9 +124,13 @@ class TopClassifier(BinaryClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         check_indices(X)
-        positive = self._encode(y)
+        self.classes_ = two_classes(y, self)
+        positive = is_positive(y, self.classes_)
+        if get_tags(self).input_tags.pairwise:
+            check_square(X)
+        formulation = self._formulation()
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = usable_weights(weights, positive, self._formulation())
+        weights = usable_weights(weights, positive, formulation)
         kept = weights > 0
         if not kept.all():
             X, positive, weights = X[kept], positive[kept], weights[kept]
@@ -117,25 +140,23 @@ class TopClassifier(BinaryClassifier):
                 f"{self.classes_[int(positive.any())]!r}"
             )
         check_magnitude(X)
+        task = Task(X, positive, weights, np.flatnonzero(kept), formulation, self.get_params(deep=False))
         with one_blas_thread():
-            self._fit_rows(X, positive, weights, np.flatnonzero(kept))
+            back_end = self._back_end(formulation)(task)
+            solution, self.solver_ = back_end.solve(self._start(back_end))
+            self._keep(back_end, without_noise(back_end.problem, solution))
 
-    def _fit_rows(self, X: Any, positive: NDArray[np.bool_], weights: NDArray[Any], rows: NDArray[np.intp]) -> None:
-        """Fit to rows with a positive weight, which are numbered `rows` in the data that the user gave."""
-        problem = Problem(without_offset(X), positive, weights, self._formulation(), float(self.alpha))
-        start = self._start(X.shape[1], "features")
-        solution = without_noise(problem, self._solve(problem, start))
-        self.coef_ = solution.coef.astype(X.dtype)[None, :]
-        self._set_linear_attributes(X, problem, solution)
+    def _back_ends(self) -> tuple[type[BackEnd], ...]:
+        """What the direction may be made of, the first choice first."""
+        return (Linear,)
 
-    def _set_linear_attributes(self, X: Any, problem: WeightedRows, solution: Solution) -> None:
-        """Attributes of a model with `coef_`; X are the rows of the problem without any shift."""
-        scores = np.asarray(X @ self.coef_[0])
-        margin = 8 * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
-        self._set_attributes(problem, solution, scores, margin)
+    def _back_end(self, formulation: Formulation) -> type[BackEnd]:
+        """The first one for which the solver is."""
+        return next(one for one in self._back_ends() if self.solver in solver_names(formulation, [one.matrix]))
 
-    def _start(self, length: int, what: str) -> Solution | None:
+    def _start(self, back_end: BackEnd) -> Solution | None:
         """The last solution, for a warm start; one of weights of rows is none for weights of features."""
+        what, length = back_end.coefficients_of, back_end.n_coefficients
         start: Solution | None = getattr(self, "_solution", None) if self.warm_start else None
         if getattr(self, "_solution_of", what) != what:
             start = None
@@ -146,6 +167,25 @@ class TopClassifier(BinaryClassifier):
                 "warm_start=False or a new estimator"
             )
         return start
+
+    def _keep(self, back_end: BackEnd, solution: Solution) -> None:
+        """Set the attributes of the fitted model.
+
+        The threshold is raised by a few rounding errors: a row whose score is the threshold, as that of the highest
+        negative in TopPush, is then never in the top.
+        """
+        problem, kept = back_end.problem, back_end.keep(solution)
+        for name, value in kept.attributes.items():
+            setattr(self, name, value)
+        self._solution = solution
+        of_rows = kept.scores[problem.threshold_rows].astype(np.float64)
+        self.threshold_ = problem.formulation.threshold.value(of_rows, problem.threshold_weights) + kept.rounding
+        self.intercept_ = np.array([-self.threshold_], dtype=kept.scores.dtype)
+        self.objective_ = solution.primal
+        self.dual_objective_ = solution.dual
+        self.dual_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
+        self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
@@ -162,11 +202,7 @@ class TopClassifier(BinaryClassifier):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(self._scores(X) + self.intercept_[0])
-
-    def _scores(self, X: Any) -> NDArray[Any]:
-        """Scores of validated rows."""
-        return np.asarray(X @ self.coef_[0])
+        return np.asarray(scores_of(self, X) + self.intercept_[0])
 
     def _check_parameters(self) -> None:
         require_moderate("alpha", self.alpha, "use a value such as 0.1")
@@ -174,48 +210,8 @@ class TopClassifier(BinaryClassifier):
         get_surrogate(self.surrogate)
         if self.max_iter is not None:
             require_count("max_iter", self.max_iter)
-        check_solver(self.solver, self._formulation(), self._matrices(), type(self).__name__)
-
-    def _matrices(self) -> tuple[Matrix, ...]:
-        """What a solver may work on."""
-        return ("rows",)
-
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
-        self.classes_ = two_classes(y, self)
-        return is_positive(y, self.classes_)
-
-    def _solve(self, problem: Problem, start: Solution | None) -> Solution:
-        used = None
-        if self.solver == "auto":
-            problem, used = without_empty_columns(problem)
-        if used is not None and start is not None:
-            start = replace(start, coef=start.coef[used])
-        phases = phases_for(self.solver, problem, self.get_params(deep=False))
-        common: dict[str, Any] = {"tol": self.tol, "verbose": self.verbose, "max_iter": self.max_iter}
-        solution, self.solver_ = solve_in_phases(phases, problem, start=start, **common)
-        if used is None:
-            return solution
-        coef = np.zeros(self.n_features_in_)
-        coef[used] = solution.coef
-        return replace(solution, coef=coef)
-
-    def _set_attributes(self, problem: WeightedRows, solution: Solution, scores: NDArray[Any], margin: float) -> None:
-        """Attributes that do not depend on what w is made of; `scores` are those of the rows of the problem.
-
-        The threshold is raised by a margin of a few rounding errors: a row whose score is the threshold, as that of the
-        highest negative in TopPush, is then never in the top.
-        """
-        self._solution = solution
-        t = problem.formulation.threshold.value(
-            scores[problem.threshold_rows].astype(np.float64), problem.threshold_weights
-        )
-        self.threshold_ = t + margin
-        self.intercept_ = np.array([-self.threshold_], dtype=scores.dtype)
-        self.objective_ = solution.primal
-        self.dual_objective_ = solution.dual
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-        self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
+        matrices = [one.matrix for one in self._back_ends()]
+        check_solver(self.solver, self._formulation(), matrices, type(self).__name__)
 
     def _warn(self) -> None:
         solution = self._solution
@@ -254,16 +250,46 @@ class TopClassifier(BinaryClassifier):
         return tags
 
 
-@dataclass(eq=False, repr=False)
-class TauClassifier(TopClassifier):
-    """Base of the estimators with a true quantile, which have a share τ."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelClassifier(TopClassifier):
+    """Base of the estimators with a convex formulation: linear, or with a kernel."""
 
-    tau: float = 0.05
+    saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, **KEPT}, relations=KEPT_RELATIONS)
+
+    kernel: str | Callable[[Any, Any], Any] = "linear"
+    gamma: str | float = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+    approximation: str | None = None
+    n_components: int = 500
+    cache_size: float = 500
 
     def _check_parameters(self) -> None:
-        require_share("tau", self.tau)
         super()._check_parameters()
+        require_positive("cache_size", self.cache_size, "use a number of megabytes such as 500")
+        if self.approximation not in (None, "nystroem", "fourier"):
+            raise ValueError(
+                f"approximation must be None, 'nystroem' or 'fourier', got {self.approximation!r}; None is exact"
+            )
+        if self.approximation is not None:
+            require_count("n_components", self.n_components)
+            if self.kernel == "precomputed":
+                raise ValueError(
+                    "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another "
+                    "kernel"
+                )
+        if self.approximation == "fourier" and self.kernel != "rbf":
+            raise ValueError(
+                f"approximation='fourier' is for kernel='rbf' only, got kernel={self.kernel!r}; use 'nystroem' instead"
+            )
 
-    def _formulation(self) -> Formulation:
-        threshold = Quantile(float(self.tau))
-        return Formulation(get_surrogate(self.surrogate), threshold, over=self.over, false_positives=True)
+    def _back_ends(self) -> tuple[type[BackEnd], ...]:
+        if self.approximation is not None:
+            return (Features,)
+        return (Linear, Expansion) if self.kernel == "linear" else (Expansion,)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags

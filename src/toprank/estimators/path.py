@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from toprank.estimators._base import TopClassifier
+from toprank.estimators.back_ends import Linear
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,6 @@ def _check_linear(estimator: Any) -> None:
     remedy = "use toprank.TopSearchCV or sklearn's GridSearchCV over alpha instead"
     if not isinstance(estimator, TopClassifier):
         raise ValueError(f"path is for the estimators of the top family, got {estimator!r}; {remedy}")
-    kernel, approximation = getattr(estimator, "kernel", "linear"), getattr(estimator, "approximation", None)
-    if kernel != "linear" or approximation is not None:
-        raise ValueError(
-            f"path is for linear models, got kernel={kernel!r} and approximation={approximation!r}; {remedy}"
-        )
+    if Linear not in estimator._back_ends():
+        kernel = f"kernel={estimator.kernel!r} and approximation={estimator.approximation!r}"
+        raise ValueError(f"path is for linear models, got {kernel}; {remedy}")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toprank.checks import require_positive
-from toprank.estimators._base import TauClassifier
-from toprank.estimators._kernel import KernelClassifier, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.estimators._base import KernelClassifier
+from toprank.estimators._shares import QuantileClassifier, SurrogateQuantileClassifier, TopMeanClassifier
 from toprank.exceptions import Message
-from toprank.formulations.formulation import Formulation
-from toprank.formulations.surrogates import get_surrogate
-from toprank.formulations.thresholds import TopMean
+from toprank.formulations.thresholds import Threshold, TopMean
 
 
 class TopPush(KernelClassifier):
@@ -48,8 +46,8 @@ class TopPush(KernelClassifier):
 
     remedies = "use TopPushK, TauFPL or PatMatNP (which cannot collapse), remove the row, or add features"
 
-    def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(), over=self.over)
+    def _threshold(self) -> Threshold:
+        return TopMean()
 
 
 @dataclass(eq=False, repr=False)
@@ -94,8 +92,8 @@ class TopPushK(KernelClassifier):
         require_positive("k", self.k, "use a number of rows such as 10")
         super()._check_parameters()
 
-    def _formulation(self) -> Formulation:
-        return Formulation(get_surrogate(self.surrogate), TopMean(k=float(self.k)), over=self.over)
+    def _threshold(self) -> Threshold:
+        return TopMean(k=float(self.k))
 
 
 class TauFPL(TopMeanClassifier):
@@ -258,7 +256,7 @@ class PatMatNP(SurrogateQuantileClassifier):
     """
 
 
-class Grill(TauClassifier):
+class Grill(QuantileClassifier):
     r"""Separate the rows at the true top τ-quantile of all scores.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+)
@@ -295,7 +293,7 @@ class Grill(TauClassifier):
     over = "all"
 
 
-class GrillNP(TauClassifier):
+class GrillNP(QuantileClassifier):
     r"""Separate the rows at the true top τ-quantile of the negatives' scores.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+)

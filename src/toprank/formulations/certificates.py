@@ -10,16 +10,13 @@ gives t*(p) = p·s − t(s), by Fenchel and Young, so each primal point has a du
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from toprank.formulations.surrogates import Surrogate
-
-if TYPE_CHECKING:
-    from toprank.solvers.problem import Problem
 
 Floats = NDArray[np.float64]
 
@@ -70,22 +67,3 @@ def dual_value(
     scale = float(np.exp(best))
     value = -scale * scale * squared_norm / (2 * alpha) - share @ surrogate.conjugate(scale * slopes)
     return float(value - scale * total * threshold_conjugate), scale
-
-
-def lower_bound(problem: Problem, y: Floats, p: Floats, threshold_conjugate: float = 0.0) -> float:
-    """D at a dual point of the whole problem: one pass over the data."""
-    row_weights = np.zeros(len(problem.positive))
-    row_weights[problem.positives] = y
-    row_weights[problem.threshold_rows] -= y.sum() * p
-    v = problem.combine(row_weights)
-    surrogate = problem.formulation.surrogate
-    return dual_value(surrogate, problem.positive_share, y, float(v @ v), problem.alpha, threshold_conjugate)[0]
-
-
-def lower_bound_at(problem: Problem, scores: Floats) -> float:
-    """D at the dual point that belongs to the given scores."""
-    s = scores[problem.threshold_rows]
-    t, p = problem.formulation.threshold.evaluate(s, problem.threshold_weights)
-    y = problem.positive_share * problem.formulation.surrogate.derivative(t - scores[problem.positives])
-    y /= max(float(y.max()), np.finfo(float).tiny)  # the best multiple is found anyway, and squares do not overflow
-    return lower_bound(problem, y, p, threshold_conjugate=float(p @ s) - t)

@@ -38,6 +38,23 @@ def both_dense_or_sparse(A: Any, B: Any) -> tuple[Any, Any]:
     return (A.toarray(), B) if issparse(A) else (A, B.toarray())
 
 
+def kernel_columns(kernel: Kernel, X: Any, terms: Any) -> NDArray[Any]:
+    """Kernel values of rows with the rows `terms`, which are numbers of columns where the kernel is precomputed."""
+    if kernel.name == "precomputed":
+        columns = X[:, terms]
+        return np.asarray(columns.toarray() if issparse(columns) else columns)
+    return kernel.block(*both_dense_or_sparse(X, terms))
+
+
+def expansion_scores(kernel: Kernel, X: Any, terms: Any, coefficients: NDArray[Any]) -> NDArray[Any]:
+    """Σ cᵢ k(x, zᵢ) for each row x; the zᵢ are given as for `kernel_columns`."""
+    if not len(coefficients):  # w = 0; a kernel function of a user need not take no rows
+        return np.zeros(X.shape[0], coefficients.dtype)
+    if issparse(terms) and not issparse(X):
+        terms = terms.toarray()
+    return in_blocks(lambda block: kernel_columns(kernel, block, terms) @ coefficients, X, len(coefficients))
+
+
 def draw_rows(weights: Floats, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
     """Numbers of so many rows, drawn at random one by one with chances in proportion to their weights, and sorted.
 

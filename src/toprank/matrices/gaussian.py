@@ -73,7 +73,8 @@ def fill(left: Operand, right: Operand, gamma: float, out: NDArray[Any]) -> None
         a, b = (_in_double(x) if needs_double else x.values for x in (left, right))
         a = a * a.dtype.type(2 * gamma)
         a[:, -2], a[:, -1] = left.exponents, 1.0
-        np.matmul(a, b.T, out=exponent)
+        with np.errstate(invalid="ignore"):  # of one row, BLAS may read numbers beyond it and say so
+            np.matmul(a, b.T, out=exponent)
     if exponent.dtype == np.float64 and nearest > _DOUBLE_PRECISION:
         _correct(exponent, left, right, gamma)
     np.minimum(exponent, 0.0, out=exponent)

@@ -9,25 +9,26 @@ a large penalty, or with tiny features, the solution is hardly better than zero,
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec
 from toprank.pairwise.objective import LossPoint, PairLoss
-from toprank.solvers.problem import logger
+from toprank.solvers.problem import Recorder
 
 Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "objective", "gradient_norm", "suboptimality")
+# Products with the Hessian for a step, at most.
+_MOST_PRODUCTS = 500
 # Rows, and largest number of columns, of which the first preconditioner is made; after more than so many inner
 # iterations it is made anew, of all rows and with their present weights.
 _SAMPLE, _EXPLICIT, _PATIENCE = 1000, 300, 15
+_MESSAGE = "iteration %d: passes %d, %.2f s, objective %.6g, gradient %.1e, bound %.1e"
 # Rounding errors of a sum over the rows, at most.
 _ROUNDING = 100.0
 
@@ -48,24 +49,25 @@ class Point:
 
 @dataclass
 class Problem:
-    """The objective of a matrix, a loss and a penalty; it counts passes over the data and keeps the history."""
+    """The objective of a matrix, a loss and a penalty."""
 
     X: Any
     loss: PairLoss
     alpha: float
     verbose: int = 0
-    passes: int = 0
-    start: float = field(default_factory=time.perf_counter)
-    history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
+    recorder: Recorder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.verbose, 0, names=HISTORY, message=_MESSAGE)
 
     def scores(self, w: Floats) -> Floats:
         """X w."""
-        self.passes += 1
+        self.recorder.passes += 1
         return matvec(self.X, w)
 
     def combine(self, rows: Floats) -> Floats:
         """Xᵀ r."""
-        self.passes += 1
+        self.recorder.passes += 1
         return transpose_matvec(self.X, rows)
 
     def objective(self, w: Floats, loss: LossPoint) -> float:
@@ -81,14 +83,9 @@ class Problem:
         return self.alpha * direction + self.combine(loss.hessian_product(self.scores(direction)))
 
     def record(self, iteration: int, point: Point) -> None:
-        """Add a row to the history; with `verbose`, log it too."""
+        """Add a row to the history."""
         norm = float(np.linalg.norm(point.gradient))
-        seconds = time.perf_counter() - self.start
-        values = (iteration, self.passes, seconds, point.objective, norm, point.suboptimality(self.alpha))
-        for name, value in zip(HISTORY, values, strict=True):
-            self.history[name].append(value)
-        if self.verbose:
-            logger().info("iteration %d: passes %d, %.2f s, objective %.6g, gradient %.1e, bound %.1e", *values)
+        self.recorder.add(iteration, point.objective, norm, point.suboptimality(self.alpha))
 
     def is_solved(self, point: Point, tol: float) -> bool:
         """Whether the bound on the suboptimality is small enough."""
@@ -131,12 +128,8 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
             preconditioner = Preconditioner(problem.X, point.loss.curvature, problem.X.shape[0])
         norm = float(np.linalg.norm(point.gradient))
         wanted = np.sqrt(2 * problem.alpha * tol * abs(point.objective))
-        direction, n_inner = conjugate_gradients(
-            partial(problem.hessian_product, point.loss),
-            -point.gradient,
-            partial(preconditioner.solve, alpha=problem.alpha, curvature=float(point.loss.curvature.sum())),
-            exactness=min(0.3, max(np.sqrt(norm / first_norm), 0.3 * wanted / norm)),
-        )
+        exactness = min(0.3, max(np.sqrt(norm / first_norm), 0.3 * wanted / norm))
+        direction, n_inner = newton_direction(problem, point, preconditioner, exactness)
         following = _backtrack(problem, point, direction)
         if following is None:
             break
@@ -145,38 +138,23 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
     return Solution(point, n_iter, problem.is_solved(point, tol))
 
 
-def conjugate_gradients(
-    product: Callable[[Floats], Floats],
-    right: Floats,
-    precondition: Callable[[Floats], Floats],
-    exactness: float,
-    max_iter: int = 500,
+def newton_direction(
+    problem: Problem, point: Point, preconditioner: Preconditioner, exactness: float
 ) -> tuple[Floats, int]:
-    """Solve H x = right to a residual of `exactness` times the norm of the right-hand side; H is positive definite.
+    """Solve ∇²f d = −∇f to a residual of `exactness` times its norm; also the number of products with the Hessian."""
+    shape, n_products, curvature = (len(point.w), len(point.w)), 0, float(point.loss.curvature.sum())
 
-    Returns the solution and the number of iterations.
-    """
-    x = np.zeros_like(right)
-    residual = right.copy()
-    z = precondition(residual)
-    p, rz = z, float(residual @ z)
-    target = exactness * float(np.linalg.norm(right))
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
-        Hp = product(p)
-        curvature = float(p @ Hp)
-        if not curvature > 0:  # only by rounding
-            break
-        step = rz / curvature
-        x += step * p
-        residual -= step * Hp
-        if np.linalg.norm(residual) <= target:
-            break
-        z = precondition(residual)
-        rz, before = float(residual @ z), rz
-        p = z + (rz / before) * p
-    return (x if x.any() else z), n_iter
+    def product(direction: Floats) -> Floats:
+        nonlocal n_products
+        n_products += 1
+        return problem.hessian_product(point.loss, direction)
+
+    def precondition(right: Floats) -> Floats:
+        return preconditioner.solve(right, problem.alpha, curvature)
+
+    hessian, inverse = (LinearOperator(shape, by, dtype=np.float64) for by in (product, precondition))
+    direction, _ = cg(hessian, -point.gradient, rtol=exactness, maxiter=_MOST_PRODUCTS, M=inverse)
+    return np.asarray(direction), n_products
 
 
 class Preconditioner:

@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude
+from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, check_square
 from toprank.checks import require_count, require_positive
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
-from toprank.matrices.features import both_dense_or_sparse, draw_rows, in_blocks, inverse_root
+from toprank.matrices.features import draw_rows, expansion_scores, inverse_root, kernel_columns
 from toprank.matrices.kernel import Kernel
 from toprank.metrics.pairwise import Graph, levels_of, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
@@ -233,7 +232,7 @@ class WMWRanker(Estimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self.kernel_form_ == "linear":
             return np.asarray(X @ self.coef_[0])
-        scores = in_blocks(lambda block: self._kernel_of(block) @ self.dual_coef_, X, len(self.dual_coef_))
+        scores = expansion_scores(self._kernel, X, self.components_, self.dual_coef_)
         return scores.astype(self.dual_coef_.dtype, copy=False)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -311,8 +310,8 @@ class WMWRanker(Estimator):
         else:
             X, y = validate_data(self, X, y, **options)
         check_indices(X)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed kernel matrix must be square, got shape {X.shape}")
+        if self.kernel == "precomputed":
+            check_square(X)
         return X, y
 
     def _preferences(
@@ -353,7 +352,7 @@ class WMWRanker(Estimator):
         solution = (solve_newton_cg if self.solver == "newton-cg" else solve_ncg)(problem, tol=self.tol, **limit)
         point = solution.point
         self.n_iter_ = solution.n_iter
-        self.history_ = {name: np.asarray(values) for name, values in problem.history.items()}
+        self.history_ = {name: np.asarray(values) for name, values in problem.recorder.rows.items()}
         if self.summation == "erfc":
             exact = PairLoss(preferences)
             point = Problem(features, exact, problem.alpha).point(point.w, exact(point.loss.scores))
@@ -391,16 +390,9 @@ class WMWRanker(Estimator):
         if self.kernel_form_ == "nystroem":
             chosen = draw_rows(weights, int(self.n_components), check_random_state(self.random_state))
         self.components_ = np.flatnonzero(kept)[chosen] if self.kernel == "precomputed" else X[chosen]
-        columns = self._kernel_of(X)
+        columns = kernel_columns(self._kernel, X, self.components_)
         to_dual = inverse_root(columns[chosen])
         return (columns @ to_dual).astype(X.dtype, copy=False), to_dual
-
-    def _kernel_of(self, X: Any) -> NDArray[Any]:
-        """The kernel of some rows with the components."""
-        if self.kernel == "precomputed":
-            columns = X[:, self.components_]
-            return np.asarray(columns.toarray() if issparse(columns) else columns)
-        return self._kernel.block(*both_dense_or_sparse(X, self.components_))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,9 +29,12 @@ _TOPRANK_PARTS = {
     "kernels.features.NystroemFeatures": "matrices.features",
     "solvers.problem.DualPoint": "solvers.problem",
     "solvers.problem.Solution": "solvers.problem",
-    "solvers.apg.DualPoint": "solvers.apg",
-    "solvers.pair_ascent.Multipliers": "solvers.pair_ascent",
     "tables.model.TableModel": "tables.model",
+}
+# What is read from files of earlier versions only: the name and attributes there, and those of today.
+_EARLIER_PARTS = {
+    "toprank.solvers.apg.DualPoint": ("toprank.solvers.problem.DualPoint", {"alpha": "y", "beta": "p"}),
+    "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
 _SKLEARN = {
     "pipeline": ("FeatureUnion", "Pipeline"),
@@ -116,6 +120,14 @@ class AllowedClasses:
         return schema_of(cls, trusted=cls in self._trusted.values())
 
 
+def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The class and the attributes that an object of a file has today, by their names."""
+    if not isinstance(name, str) or name not in _EARLIER_PARTS:
+        return name, state
+    today, attributes = _EARLIER_PARTS[name]
+    return today, {attributes.get(attribute, attribute): value for attribute, value in state.items()}
+
+
 def state_of(item: Any) -> dict[str, Any]:
     """The attributes to save: all, but for a warm start's memory where none is wanted."""
     state: dict[str, Any] = vars(item)
@@ -130,7 +142,7 @@ def hides(cls: type, name: str, schema: Schema | None) -> bool:
     These are callables and all that makes something else of itself when it is looked up, such as scikit-learn's methods
     that are there only if a step has them. A cached property keeps its value under its own name and hides nothing.
     """
-    if name in getattr(cls, "__dataclass_fields__", {}):  # a default
+    if is_dataclass(cls) and any(field.name == name for field in fields(cls)):  # a default
         return False
     found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
     if schema is not None and found and name not in schema.fields:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.persistence.allowed import AllowedClasses, hides
+from toprank.persistence.allowed import AllowedClasses, hides, of_today
 from toprank.persistence.container import Container
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.plain_types import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
@@ -173,8 +173,8 @@ class Decoder:
         return np.random.Generator(bits)
 
     def _object(self, node: Any) -> Any:
-        cls = self._allowed.class_of(node.get("class"))
-        state = _expect(node.get("state"), dict, "the state of an object")
+        name, state = of_today(node.get("class"), _expect(node.get("state"), dict, "the state of an object"))
+        cls = self._allowed.class_of(name)
         schema = self._allowed.schema_of(cls)
         for name in state:
             if name.startswith("__") or hides(cls, name, schema):

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from toprank.decision._rows import row_arguments
 from toprank.estimators._base import TopClassifier
+from toprank.estimators.back_ends import Linear
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
 
@@ -57,9 +58,7 @@ def starts_warm(model: Any) -> bool:
     """
     if not isinstance(model, TopClassifier) or model.solver == "sgd":
         return False
-    if getattr(model, "kernel", "linear") != "linear" or getattr(model, "approximation", None) is not None:
-        return False
-    return bool(model._formulation().is_convex)
+    return Linear in model._back_ends() and model._formulation().is_convex
 
 
 def fit_fold(

@@ -16,18 +16,45 @@ The quadratic loss :math:`(1 + \vartheta z)_+^2` has shift = 1/ϑ, width = 1/(2�
 
 with the shift, width and max_slope of the quantile's own scaling ϑ = β of the formulation.
 
-Every function gets the difference of scores g in the direction of the step (the objective falls by gΔ at first), the
-curvature :math:`\eta = K_{kk} + K_{ll} - 2 K_{kl}` and what belongs to the two variables, and returns (Δ, gain).
-Theorems are those of the paper, with its Δ_lb read as the max and Δ_ub as the min of their terms throughout.
+Every function gets the `Line` of a pair, whose second variable falls where both are of one kind and rises with the
+first, an α, where they are not, and returns (Δ, gain). Theorems are those of the paper, with its Δ_lb read as the max
+and Δ_ub as the min of their terms throughout.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from toprank.compiled import compiled
+
+
+class Losses(NamedTuple):
+    """Shift, width and max_slope of the loss, the same of the quantile, and τ."""
+
+    shift: float
+    width: float
+    max_slope: float
+    quantile_shift: float
+    quantile_width: float
+    quantile_slope: float
+    tau: float
+
+
+class Line(NamedTuple):
+    """A pair of variables: x rises by Δ; C, cap or q of each is its limit.
+
+    g is the difference of scores in the direction of the step, by which the objective falls at first, and eta the
+    curvature :math:`K_{kk} + K_{ll} - 2 K_{kl}`.
+    """
+
+    g: float
+    eta: float
+    x: float
+    y: float
+    limit_x: float
+    limit_y: float
 
 
 @compiled(nogil=True)
@@ -51,41 +78,29 @@ def gain_of(step: float, slope: float, curvature: float) -> float:
 
 
 @compiled(nogil=True)
-def two_positives(
-    g: float, eta: float, alpha_k: float, alpha_l: float, C_k: float, C_l: float, width: float, max_slope: float
-) -> Any:
+def two_positives(line: Any, losses: Any) -> Any:
     """First case of Theorems 3.1, C.1, D.1 and D.2: α_k + Δ, α_l − Δ; g = s_k − s_l."""
-    slope = g + width * (alpha_k / C_k - alpha_l / C_l)
-    curvature = eta + width * (1 / C_k + 1 / C_l)
-    low = max(-alpha_k, alpha_l - C_l * max_slope)
-    high = min(C_k * max_slope - alpha_k, alpha_l)
+    g, eta, alpha_k, alpha_l, C_k, C_l = line
+    slope = g + losses.width * (alpha_k / C_k - alpha_l / C_l)
+    curvature = eta + losses.width * (1 / C_k + 1 / C_l)
+    low = max(-alpha_k, alpha_l - C_l * losses.max_slope)
+    high = min(C_k * losses.max_slope - alpha_k, alpha_l)
     step = clip(root(slope, curvature), low, high)
     return step, gain_of(step, slope, curvature)
 
 
 @compiled(nogil=True)
-def capped_mixed(
-    g: float,
-    eta: float,
-    alpha_k: float,
-    beta_l: float,
-    C_k: float,
-    cap_l: float,
-    total: float,
-    others: float,
-    shift: float,
-    width: float,
-    max_slope: float,
-) -> Any:
+def capped_mixed(line: Any, losses: Any, total: float, others: float) -> Any:
     """Second case of Theorems 3.1 and D.1: α_k + Δ, β_l + Δ; g = s_k − s_l.
 
     `total` is S and `others` the largest β_j / cap_j apart from l, or minus infinity without caps (K = 1). The cap of l
     itself, β_l + Δ ≤ cap_l (S + Δ), binds only if it is below 1.
     """
-    slope = g - shift + width * alpha_k / C_k
-    curvature = eta + width / C_k
+    g, eta, alpha_k, beta_l, C_k, cap_l = line
+    slope = g - losses.shift + losses.width * alpha_k / C_k
+    curvature = eta + losses.width / C_k
     low = max(max(-alpha_k, -beta_l), others - total)
-    high = C_k * max_slope - alpha_k
+    high = C_k * losses.max_slope - alpha_k
     if cap_l < 1:
         high = min(high, max(cap_l * total - beta_l, 0.0) / (1 - cap_l))
     step = clip(root(slope, curvature), min(low, 0.0), high)
@@ -93,10 +108,9 @@ def capped_mixed(
 
 
 @compiled(nogil=True)
-def capped_two_thresholds(
-    g: float, eta: float, beta_k: float, beta_l: float, cap_k: float, cap_l: float, total: float
-) -> Any:
+def capped_two_thresholds(line: Any, total: float) -> Any:
     """Third case of Theorems 3.1 and D.1: β_k + Δ, β_l − Δ; g = s_l − s_k; without caps (K = 1) they are 1."""
+    g, eta, beta_k, beta_l, cap_k, cap_l = line
     low, high = -beta_k, beta_l
     if cap_l < 1:
         low = max(low, min(beta_l - cap_l * total, 0.0))
@@ -107,55 +121,34 @@ def capped_two_thresholds(
 
 
 @compiled(nogil=True)
-def quadratic_mixed(
-    g: float,
-    eta: float,
-    alpha_k: float,
-    beta_l: float,
-    C_k: float,
-    q_l: float,
-    squares: float,
-    tau: float,
-    shift: float,
-    width: float,
-    quantile_shift: float,
-    quantile_width: float,
-) -> Any:
+def quadratic_mixed(line: Any, losses: Any, squares: float) -> Any:
     """Second case of Theorem C.1: Δ for the present δ, then the best δ; `squares` is Σ β²/q before the step."""
-    delta = np.sqrt(0.5 * quantile_width * squares / tau)
-    slope = g - shift - quantile_shift + width * alpha_k / C_k
-    curvature = eta + width / C_k
-    bend = quantile_width / (delta * q_l)
+    g, eta, alpha_k, beta_l, C_k, q_l = line
+    delta = np.sqrt(0.5 * losses.quantile_width * squares / losses.tau)
+    slope = g - losses.shift - losses.quantile_shift + losses.width * alpha_k / C_k
+    curvature = eta + losses.width / C_k
+    bend = losses.quantile_width / (delta * q_l)
     step = clip(root(slope + bend * beta_l, curvature + bend), max(-alpha_k, -beta_l), np.inf)
     after = squares + step * (2 * beta_l + step) / q_l
-    return step, gain_of(step, slope, curvature) - rise_of_root(squares, after, quantile_width, tau)
+    return step, gain_of(step, slope, curvature) - rise_of_root(squares, after, losses)
 
 
 @compiled(nogil=True)
-def quadratic_two_thresholds(
-    g: float,
-    eta: float,
-    beta_k: float,
-    beta_l: float,
-    q_k: float,
-    q_l: float,
-    squares: float,
-    tau: float,
-    quantile_width: float,
-) -> Any:
+def quadratic_two_thresholds(line: Any, losses: Any, squares: float) -> Any:
     """Third case of Theorem C.1, likewise."""
-    delta = np.sqrt(0.5 * quantile_width * squares / tau)
-    factor = quantile_width / delta
+    g, eta, beta_k, beta_l, q_k, q_l = line
+    delta = np.sqrt(0.5 * losses.quantile_width * squares / losses.tau)
+    factor = losses.quantile_width / delta
     slope = g + factor * (beta_k / q_k - beta_l / q_l)
     step = clip(root(slope, eta + factor * (1 / q_k + 1 / q_l)), -beta_k, beta_l)
     after = squares + step * (2 * beta_k + step) / q_k - step * (2 * beta_l - step) / q_l
-    return step, gain_of(step, g, eta) - rise_of_root(squares, after, quantile_width, tau)
+    return step, gain_of(step, g, eta) - rise_of_root(squares, after, losses)
 
 
 @compiled(nogil=True)
-def rise_of_root(before: float, after: float, width: float, tau: float) -> float:
+def rise_of_root(before: float, after: float, losses: Any) -> float:
     """Change of 2√(½ width τ Σβ²/q): what the quadratic quantile costs at the best δ."""
-    return float(np.sqrt(2 * width * tau) * (np.sqrt(max(after, 0.0)) - np.sqrt(before)))
+    return float(np.sqrt(2 * losses.quantile_width * losses.tau) * (np.sqrt(max(after, 0.0)) - np.sqrt(before)))
 
 
 @compiled(nogil=True)
@@ -171,47 +164,26 @@ def peak(slope: float, curvature: float, left: float, right: float, falling: flo
 
 
 @compiled(nogil=True)
-def hinge_mixed(
-    g: float,
-    eta: float,
-    alpha_k: float,
-    beta_l: float,
-    C_k: float,
-    q_l: float,
-    others: float,
-    tau: float,
-    shift: float,
-    max_slope: float,
-    quantile_shift: float,
-    quantile_slope: float,
-) -> Any:
+def hinge_mixed(line: Any, losses: Any, others: float) -> Any:
     """Second case of Theorem D.2; `others` is the largest β_j / q_j apart from l.
 
     The paper's two possibilities are the pieces left and right of the kink at which β_l takes δ over; the kink is a
     third one.
     """
-    slope = g - shift - quantile_shift
-    cost = tau / quantile_slope
+    g, eta, alpha_k, beta_l, C_k, q_l = line
+    slope = g - losses.shift - losses.quantile_shift
+    cost = losses.tau / losses.quantile_slope
     step = peak(slope, eta, -np.inf, others * q_l - beta_l, 0.0, cost / q_l)
-    step = clip(step, max(-alpha_k, -beta_l), C_k * max_slope - alpha_k)
+    step = clip(step, max(-alpha_k, -beta_l), C_k * losses.max_slope - alpha_k)
     dearer = max(others, (beta_l + step) / q_l) - max(others, beta_l / q_l)
     return step, gain_of(step, slope, eta) - cost * dearer
 
 
 @compiled(nogil=True)
-def hinge_two_thresholds(
-    g: float,
-    eta: float,
-    beta_k: float,
-    beta_l: float,
-    q_k: float,
-    q_l: float,
-    others: float,
-    tau: float,
-    quantile_slope: float,
-) -> Any:
+def hinge_two_thresholds(line: Any, losses: Any, others: float) -> Any:
     """Third case of Theorem D.2; `others` is the largest β_j / q_j apart from k and l."""
-    cost = tau / quantile_slope
+    g, eta, beta_k, beta_l, q_k, q_l = line
+    cost = losses.tau / losses.quantile_slope
     left, right = beta_l - others * q_l, others * q_k - beta_k
     if left > right:  # δ is set by l, then by k
         left = right = (beta_l * q_k - beta_k * q_l) / (q_k + q_l)

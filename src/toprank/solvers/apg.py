@@ -40,15 +40,14 @@ alike:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.formulations.certificates import dual_value
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
-from toprank.saved_state import Array, Schema
-from toprank.solvers.problem import Problem, Recorder, Solution, best_on_segment, relative_gap
+from toprank.solvers.incumbent import Incumbent
+from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 from toprank.solvers.projection import project_balanced, project_capped
 from toprank.solvers.registry import require_fit
 
@@ -59,19 +58,11 @@ _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class DualPoint:
-    """What a warm start uses: α of the positives and β of the threshold rows, in the paper's scaling."""
-
-    saved_state: ClassVar[Schema] = Schema({"alpha": Array("f8", (None,)), "beta": Array("f8", (None,))}, fitted=None)
+class _Point:
+    """A dual point (α, β), its v = X₊ᵀα − Xᵀβ, and the scores Xv of all rows: all linear in (α, β)."""
 
     alpha: Floats
     beta: Floats
-
-
-@dataclass(frozen=True)
-class _Point(DualPoint):
-    """A dual point, its v = X₊ᵀα − Xᵀβ, and the scores Xv of all rows: all linear in (α, β)."""
-
     v: Floats
     scores: Floats
 
@@ -98,17 +89,25 @@ class _Dual:
         self.margin = _LARGEST_MARGIN if self.surrogate.is_own_barrier else 0.0
         self.rho = 1.0  # weight of α in the metric of the steps
 
-    def first_point(self, start: DualPoint | None) -> _Point:
+    def first_point(self, start: Solution | None) -> _Point:
         """The point to start from, made feasible."""
         problem = self.problem
         share = problem.threshold_share
-        if start is not None and (start.alpha.shape, start.beta.shape) == (self.weights.shape, share.shape):
-            return self.point(*self.project(start.alpha, start.beta))
+        if (earlier := problem.start_point(start)) is not None:
+            return self._best_multiple(earlier)
         if not self.surrogate.is_own_barrier:
             v, scores = np.zeros(problem.X.shape[1]), np.zeros(problem.X.shape[0])
             return _Point(np.zeros_like(self.weights), np.zeros_like(share), v, scores)
         alpha = self.weights * self.surrogate.derivative(np.zeros_like(self.weights))
         return self.point(alpha, alpha.sum() * share)
+
+    def _best_multiple(self, earlier: DualPoint) -> _Point:
+        """A point of an earlier problem, made feasible, at its best multiple."""
+        alpha = len(earlier.y) * earlier.y
+        point = self.point(*self.project(alpha, alpha.sum() * earlier.p))
+        known = self.dual_point(point)
+        _, scale = self.problem.dual_value(known, float(point.v @ point.v) / len(known.y) ** 2)
+        return _Point(scale * point.alpha, scale * point.beta, scale * point.v, scale * point.scores)
 
     def project(self, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
         """The nearest point of Ξ."""
@@ -116,18 +115,20 @@ class _Dual:
             return project_balanced(alpha, beta, self.upper, self.rho)
         return project_capped(alpha, beta, self.caps, self.upper, self.rho)
 
-    def inner(self, a: DualPoint, b: DualPoint, c: DualPoint) -> float:
+    def inner(self, a: _Point, b: _Point, c: _Point) -> float:
         """The product (a − b)·(b − c) in the metric of the steps."""
         on_alpha = float((a.alpha - b.alpha) @ (b.alpha - c.alpha))
         return self.rho * on_alpha + float((a.beta - b.beta) @ (b.beta - c.beta))
 
     def combine(self, alpha: Floats, beta: Floats) -> Floats:
         """The vector v: one pass."""
-        row_weights = np.zeros(len(self.problem.positive))
-        row_weights[self.problem.positives] = alpha
-        row_weights[self.problem.threshold_rows] -= beta
         self.recorder.passes += 1
-        return self.problem.combine(row_weights)
+        return self.problem.combine(self.problem.row_weights(alpha, -beta))
+
+    def dual_point(self, point: _Point) -> DualPoint:
+        """The point in the scaling of the problem."""
+        total = max(float(point.beta.sum()), np.finfo(float).tiny)
+        return DualPoint(point.alpha / len(point.alpha), point.beta / total)
 
     def point(self, alpha: Floats, beta: Floats, v: Floats | None = None) -> _Point:
         """The point with its scores: one pass, and one more if v is not known."""
@@ -187,49 +188,6 @@ class _Dual:
             curvature *= 2
 
 
-class _Certificate:
-    """The best primal point and the best lower bound so far; w = 0 and the bound 0 are there from the start."""
-
-    def __init__(self, dual: _Dual) -> None:
-        self.dual_problem = dual
-        rows, columns = dual.problem.X.shape
-        self.coef, self.primal, self.dual = np.zeros(columns), np.inf, 0.0
-        self._try_primal(self.coef, np.zeros(rows))
-
-    def _objective(self, squared: float, scores: Floats) -> float:
-        problem = self.dual_problem.problem
-        loss, _, _ = problem.formulation.evaluate(scores, problem.positive, problem.weights)
-        return 0.5 * problem.alpha * squared + loss
-
-    def _try_primal(self, w: Floats, scores: Floats) -> None:
-        problem = self.dual_problem.problem
-        loss, _, threshold = problem.formulation.evaluate(scores, problem.positive, problem.weights)
-        primal = 0.5 * problem.alpha * float(w @ w) + loss
-        if primal < self.primal:
-            self.coef, self.primal, self.threshold = w, primal, threshold
-
-    def update(self, point: _Point) -> None:
-        """Take the point's w and its dual value into account."""
-        dual = self.dual_problem
-        w, scores = point.v / dual.penalty, point.scores / dual.penalty
-        self._try_primal(w, scores)
-        if not self.coef.any() and w.any():  # w = 0 may hide for long that a shorter step would gain
-            share, _ = best_on_segment(self._objective, (0.0, 0.0, float(w @ w)), np.zeros_like(scores), scores)
-            self._try_primal(share * w, share * scores)
-        if point.alpha.any():
-            m = len(point.alpha)
-            squared_norm = float(point.v @ point.v) / m**2
-            value, _ = dual_value(
-                dual.surrogate, dual.problem.positive_share, point.alpha / m, squared_norm, dual.problem.alpha
-            )
-            self.dual = max(self.dual, value)
-
-    @property
-    def gap(self) -> float:
-        """Relative duality gap."""
-        return relative_gap(self.primal, self.dual)
-
-
 def solve_apg(
     problem: Problem,
     *,
@@ -270,37 +228,44 @@ def solve_apg(
     require_fit("apg", problem)
     if stop not in ("gap", "objective"):
         raise ValueError(f'stop must be "gap" or "objective", got {stop!r}')
-    recorder = Recorder(verbose)
-    dual = _Dual(problem, recorder)
-    certificate = _Certificate(dual)
-    earlier = None if start is None else start.state
-    current = previous = dual.first_point(earlier if isinstance(earlier, DualPoint) else None)
-    certificate.update(current)
-    recorder.record(0, certificate.primal, certificate.dual)
-    iteration, converged = 0, stop == "gap" and certificate.gap <= tol
+    incumbent = Incumbent.from_zero(problem, problem.X.shape[1], tol, verbose)
+    dual = _Dual(problem, incumbent.recorder)
+    current = previous = dual.first_point(start)
+    _certify(dual, current, incumbent)
+    incumbent.record()
+    converged = stop == "gap" and incumbent.converged
     curvature, t_before, t = dual.first_curvature(adaptive), 0.0, 1.0
-    halved, halved_at = certificate.gap, 0
-    while not converged and iteration < max_iter and (patience is None or iteration - halved_at < patience):
-        dual.narrow(0.25 * (certificate.primal - certificate.dual))
+    halved, halved_at = incumbent.gap, 0
+    while not converged and incumbent.n_iter < max_iter:
+        if patience is not None and incumbent.n_iter - halved_at >= patience:
+            break
+        # 1. The auxiliary point.
+        dual.narrow(0.25 * (incumbent.primal - incumbent.dual))
         auxiliary = current.extrapolated(previous, (t_before - 1) / t)
+        # 2. to 4. A projected gradient step, with the L that it needs, and the scores there.
         previous = current
         current, curvature = dual.step(auxiliary, curvature)
         t_before, t = t, 0.5 * (1 + np.sqrt(1 + 4 * t**2))
-        iteration += 1
-        certificate.update(current)
-        if certificate.gap <= 0.5 * halved:
-            halved, halved_at = certificate.gap, iteration
-        recorder.record(iteration, certificate.primal, certificate.dual)
-        converged = certificate.gap <= tol if stop == "gap" else abs(dual.value(current) - dual.value(previous)) < tol
+        incumbent.n_iter += 1
+        # 5. The certificate.
+        _certify(dual, current, incumbent)
+        if incumbent.gap <= 0.5 * halved:
+            halved, halved_at = incumbent.gap, incumbent.n_iter
+        incumbent.record()
+        converged = incumbent.converged if stop == "gap" else abs(dual.value(current) - dual.value(previous)) < tol
         if adaptive and dual.inner(auxiliary, current, previous) > 0:
             previous, curvature, t_before, t = current, 0.5 * curvature, 0.0, 1.0
-    return Solution(
-        coef=certificate.coef,
-        threshold=certificate.threshold,
-        primal=certificate.primal,
-        dual=certificate.dual,
-        n_iter=iteration,
-        converged=converged,
-        history=recorder.rows,
-        state=DualPoint(current.alpha, current.beta),
-    )
+    return incumbent.solution(converged, state=dual.dual_point(current))
+
+
+def _certify(dual: _Dual, point: _Point, incumbent: Incumbent) -> None:
+    """Step 5: offer the point's w and its dual value."""
+    problem = dual.problem
+    w, scores = point.v / dual.penalty, point.scores / dual.penalty
+    incumbent.offer(problem.primal(w, scores), w, scores)
+    if not incumbent.coef.any() and w.any():  # w = 0 may hide for long that a shorter step would gain
+        incumbent.advance(w, scores, (0.0, 0.0, float(w @ w)))
+    if point.alpha.any():
+        known = dual.dual_point(point)
+        squared_norm = float(point.v @ point.v) / len(known.y) ** 2
+        incumbent.raise_bound(problem.dual_value(known, squared_norm)[0], known)

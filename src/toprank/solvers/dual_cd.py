@@ -3,7 +3,7 @@ r"""Coordinate ascent on pairs of dual variables: the kernel paper's own method,
 The problem divided by its penalty is the paper's: :math:`\frac12 \|w\|^2 + \sum_i C_i\, \ell(t - s_i)` with
 :math:`C_i = a_i / \alpha`, where a are the shares of the positives. The dual variables are α of the positives and β of
 the threshold rows, Σα = Σβ; a positive row that the threshold looks at too (TopMeanK, PatMat) has one of each. The
-model is :math:`w = \sum_i c_i\, \phi(x_i)`, where c is α minus β row by row. `_pair_steps` has the dual objective.
+model is :math:`w = \sum_i c_i\, \phi(x_i)`, where c is α minus β row by row. `_dual_cd_steps` has the dual objective.
 
 Steps of an iteration (Algorithm 3.1):
 
@@ -39,7 +39,7 @@ such a gap; but the paper does not state its C, and TopPush, for which it shows 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ from sklearn.utils import check_random_state
 
 from toprank.compiled import compiled
 from toprank.solvers._dual_cd_steps import (
+    Line,
+    Losses,
     capped_mixed,
     capped_two_thresholds,
     hinge_mixed,
@@ -55,9 +57,10 @@ from toprank.solvers._dual_cd_steps import (
     quadratic_two_thresholds,
     two_positives,
 )
+from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.pair_dual import filled
-from toprank.solvers.problem import DualPoint, Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Recorder, Solution
+from toprank.solvers.projection import within_caps
 from toprank.solvers.registry import require_fit
 
 Floats = NDArray[np.float64]
@@ -89,49 +92,58 @@ def solve_dual_cd(
     verbose : int
         Above zero, log the history.
     start : Solution, optional
-        Result of an earlier run on the same rows, with any penalty; of other solvers it is not used.
+        Result of an earlier run on the same rows, with any penalty; the first point is along its last one.
     random_state : int, RandomState or None
         Source of the random variables.
 
     Returns
     -------
     Solution
-        With c as its `coef`; the state is (α, β).
+        With c as its `coef`; the state is the last point.
     """
     require_fit("dual-cd", problem)
-    dual = _Dual.of(problem)
-    gram, recorder = problem.gram, Recorder(verbose)
-    random = check_random_state(random_state)
-    n_variables = len(dual.rows)
-    whole = gram.full
-    variables, scores = dual.first_point(None if start is None else start.state)
-    recorder.passes += 1
+    dual, incumbent = _Dual.of(problem), Incumbent(problem, tol, Recorder(verbose))
+    random, n_variables = check_random_state(random_state), len(dual.terms.rows)
+    variables, scores = dual.first_point(start)
+    incumbent.recorder.passes += 1
     interval = max(200, n_variables // 4)
-    diagonal = gram.diagonal.astype(np.float64)
-    best, best_primal, lower, iteration = dual.coefficients(variables), np.inf, -np.inf, 0
     while True:
-        c = dual.coefficients(variables)
-        primal, bound = problem.primal(c, scores), dual.objective(variables, scores)
-        if bound > lower:
-            lower, point = bound, dual.point(variables)
-        if primal < best_primal:
-            best_primal, best = primal, c
-            threshold = problem.formulation.threshold.value(scores[problem.threshold_rows], problem.threshold_weights)
-        recorder.record(iteration, best_primal, lower)
-        converged = relative_gap(best_primal, lower) <= tol
-        if converged or iteration >= max_iter:
+        _certify(dual, variables, scores, incumbent)
+        if incumbent.converged or incumbent.n_iter >= max_iter:
             break
-        chosen = random.randint(n_variables, size=min(interval, max_iter - iteration))
-        least = _NO_GAIN * abs(lower) / problem.alpha
-        moves = dual.ascend(whole, chosen, diagonal, scores, variables, least)
-        iteration += len(chosen)
-        recorder.passes += 2 * len(chosen) / len(scores)
-        if moves == 0 and dual.ascend(whole, np.arange(n_variables), diagonal, scores, variables, least) == 0:
+        # 1. to 4. Some iterations.
+        chosen = random.randint(n_variables, size=min(interval, max_iter - incumbent.n_iter))
+        least = _NO_GAIN * abs(incumbent.dual) / problem.alpha
+        moves = dual.ascend(chosen, scores, variables, least)
+        incumbent.n_iter += len(chosen)
+        incumbent.recorder.passes += 2 * len(chosen) / len(scores)
+        if moves == 0 and dual.ascend(np.arange(n_variables), scores, variables, least) == 0:
             break
-    solution = Solution(
-        best, threshold, best_primal, lower, iteration, converged, recorder.rows, state=variables, dual_point=point
-    )
+    solution = incumbent.solution(state=dual.point(variables))
     return problem.certified(solution, np.float64, tol)  # the scores were updated many times, and rounded each time
+
+
+def _certify(dual: _Dual, variables: Floats, scores: Floats, incumbent: Incumbent) -> None:
+    """The certificate at the variables as they are."""
+    c = dual.coefficients(variables)
+    incumbent.offer(dual.problem.primal(c, scores), c, scores.copy())
+    incumbent.raise_bound(dual.objective(variables, scores), dual.point(variables))
+    incumbent.record()
+
+
+class Terms(NamedTuple):
+    """What the compiled steps need of the dual.
+
+    `rows` has the row of each variable and `limits` its C, for the first m, or its cap or share q; `diagonal` is that
+    of the kernel matrix.
+    """
+
+    kind: int
+    rows: NDArray[np.intp]
+    m: int
+    limits: Floats
+    losses: Losses
+    diagonal: Floats
 
 
 @dataclass(frozen=True)
@@ -139,15 +151,9 @@ class _Dual:
     """The dual in the paper's scaling; variables are α, then β, in one array."""
 
     problem: KernelProblem
-    kind: int
-    rows: NDArray[np.intp]
-    """Row of each variable."""
-    m: int
-    """Number of α."""
-    limits: Floats
-    """C of each α, then the cap or the share q of each β."""
-    theta: tuple[float, ...]
-    """Shift, width and max_slope of the loss, the same of the quantile, and τ."""
+    terms: Terms
+    whole: NDArray[Any] | None
+    """The kernel matrix, where it is in memory."""
 
     @staticmethod
     def of(problem: KernelProblem) -> _Dual:
@@ -162,154 +168,121 @@ class _Dual:
             of_quantile = (pieces.shift / beta, pieces.width / beta**2, pieces.max_slope * beta)
             kind, limits = (QUADRATIC if pieces.is_smooth else HINGE), problem.threshold_share
         rows = np.concatenate([problem.positives, problem.threshold_rows])
-        theta = (loss.shift, loss.width, loss.max_slope, *of_quantile, tau)
-        return _Dual(problem, kind, rows, len(C), np.concatenate([C, limits]), theta)
+        losses = Losses(loss.shift, loss.width, loss.max_slope, *of_quantile, tau)
+        diagonal = problem.gram.diagonal.astype(np.float64)
+        terms = Terms(kind, rows, len(C), np.concatenate([C, limits]), losses, diagonal)
+        return _Dual(problem, terms, problem.gram.full)
 
-    def first_point(self, earlier: Any) -> tuple[Floats, Floats]:
+    def first_point(self, start: Solution | None) -> tuple[Floats, Floats]:
         """The best multiple of (a; q), or of an earlier point of the same variables; and its scores."""
-        problem, m = self.problem, self.m
+        problem, (kind, _, m, limits, losses, _) = self.problem, self.terms
         direction = np.concatenate([problem.positive_share, problem.threshold_share])
-        if isinstance(earlier, np.ndarray) and earlier.shape == direction.shape and earlier[:m].any():
-            total = float(earlier[:m].sum())
-            most = self.limits[m:] * total if self.kind in (PLAIN, CAPPED) else np.full(len(earlier) - m, np.inf)
-            direction = np.concatenate([earlier[:m], filled(earlier[m:], most, total)])
+        if (earlier := problem.start_point(start)) is not None:
+            total = float(earlier.y.sum())
+            most = limits[m:] * total if kind in (PLAIN, CAPPED) else np.full(len(earlier.p), np.inf)
+            direction = np.concatenate([earlier.y, within_caps(total * earlier.p, most, total)])
         scores = problem.scores(self.coefficients(direction))
-        shift, width, max_slope, *_ = self.theta
-        alpha, C = direction[:m], self.limits[:m]
+        alpha, C = direction[:m], limits[:m]
         squared_norm = float(self.coefficients(direction) @ scores)
-        rise = shift * float(alpha.sum()) + self._threshold_term(direction[m:])
-        bend = squared_norm + width * float(alpha @ (alpha / C))
-        largest = float((C * max_slope / np.maximum(alpha, np.finfo(float).tiny)).min())
+        rise = losses.shift * float(alpha.sum()) + self._threshold_term(direction[m:])
+        bend = squared_norm + losses.width * float(alpha @ (alpha / C))
+        largest = float((C * losses.max_slope / np.maximum(alpha, np.finfo(float).tiny)).min())
         # A surrogate quantile with τ near 1 may offer no rise along this line; any positive multiple will do then.
-        best = max(rise, 1e-3 * shift * float(alpha.sum())) / bend if bend > 0 else np.inf
+        best = max(rise, 1e-3 * losses.shift * float(alpha.sum())) / bend if bend > 0 else np.inf
         scale = min(best, largest)
         return scale * direction, scale * scores
 
     def coefficients(self, variables: Floats) -> Floats:
         """Signed weights c of the rows."""
-        c = np.zeros(len(self.problem.positive))
-        c[self.rows[: self.m]] = variables[: self.m]
-        c[self.rows[self.m :]] -= variables[self.m :]
-        return c
+        return self.problem.row_weights(variables[: self.terms.m], -variables[self.terms.m :])
 
     def objective(self, variables: Floats, scores: Floats) -> float:
         """The dual objective in the scaling of the problem."""
-        shift, width, *_ = self.theta
-        alpha = variables[: self.m]
-        loss = shift * float(alpha.sum()) - 0.5 * width * float(alpha @ (alpha / self.limits[: self.m]))
+        m, losses = self.terms.m, self.terms.losses
+        alpha = variables[:m]
+        loss = losses.shift * float(alpha.sum()) - 0.5 * losses.width * float(alpha @ (alpha / self.terms.limits[:m]))
         squared_norm = self.problem.squared_norm(self.coefficients(variables), scores)
-        return self.problem.alpha * (loss + self._threshold_term(variables[self.m :]) - 0.5 * squared_norm)
+        return self.problem.alpha * (loss + self._threshold_term(variables[m:]) - 0.5 * squared_norm)
 
     def point(self, variables: Floats) -> DualPoint:
         """The variables as a point of the dual of the problem."""
-        alpha, beta = variables[: self.m], variables[self.m :]
+        alpha, beta = variables[: self.terms.m], variables[self.terms.m :]
         total = max(float(beta.sum()), np.finfo(float).tiny)
         return DualPoint(self.problem.alpha * alpha, beta / total, -self._threshold_term(beta) / total)
 
     def _threshold_term(self, beta: Floats) -> float:
         """What the threshold adds, at the best δ: a function of degree one."""
-        *_, shift, width, max_slope, tau = self.theta
-        q = self.limits[self.m :]
-        if self.kind == QUADRATIC:
+        *_, shift, width, max_slope, tau = self.terms.losses
+        q = self.terms.limits[self.terms.m :]
+        if self.terms.kind == QUADRATIC:
             return shift * float(beta.sum()) - float(np.sqrt(2 * width * tau * (beta @ (beta / q))))
-        if self.kind == HINGE:
+        if self.terms.kind == HINGE:
             return shift * float(beta.sum()) - tau * float((beta / q).max()) / max_slope
         return 0.0
 
-    def ascend(
-        self,
-        whole: NDArray[Any] | None,
-        chosen: NDArray[np.intp],
-        diagonal: Floats,
-        scores: Floats,
-        variables: Floats,
-        least: float,
-    ) -> int:
+    def ascend(self, chosen: NDArray[np.intp], scores: Floats, variables: Floats, least: float) -> int:
         """Iterate with the given first variables, in place; returns how many of them found a pair with a gain."""
-        arguments = (self.kind, self.rows, self.m, self.limits, self.theta)
-        if whole is not None:
-            return int(_iterate(whole, chosen, diagonal, scores, variables, least, *arguments))
-        gram, moves = self.problem.gram, 0
+        gram, terms, moves = self.problem.gram, self.terms, 0
+        if self.whole is not None:
+            return int(_iterate(self.whole, terms, chosen, scores, variables, least))
         for k in chosen:
-            row_k = gram.row(self.rows[k])
-            partner, step, gain = best_partner(k, row_k, diagonal, scores, variables, *arguments)
+            row_k = gram.row(terms.rows[k])
+            partner, step, gain = best_partner(k, row_k, terms, scores, variables)
             if gain > least:
-                update(k, partner, step, row_k, gram.row(self.rows[partner]), scores, variables, self.m)
+                update(k, partner, step, row_k, gram.row(terms.rows[partner]), terms, scores, variables)
                 moves += 1
         return moves
 
 
 @compiled(nogil=True)
-def _iterate(
-    K: Any,
-    chosen: Any,
-    diagonal: Any,
-    scores: Any,
-    variables: Any,
-    least: float,
-    kind: int,
-    rows: Any,
-    m: int,
-    limits: Any,
-    theta: Any,
-) -> int:
+def _iterate(K: Any, terms: Any, chosen: Any, scores: Any, variables: Any, least: float) -> int:
     """Iterate with the whole matrix in memory."""
     moves = 0
     for k in chosen:
-        row_k = K[rows[k]]
-        partner, step, gain = best_partner(k, row_k, diagonal, scores, variables, kind, rows, m, limits, theta)
+        row_k = K[terms.rows[k]]
+        partner, step, gain = best_partner(k, row_k, terms, scores, variables)
         if gain > least:
-            update(k, partner, step, row_k, K[rows[partner]], scores, variables, m)
+            update(k, partner, step, row_k, K[terms.rows[partner]], terms, scores, variables)
             moves += 1
     return moves
 
 
 @compiled(nogil=True)
-def update(k: int, partner: int, step: float, row_k: Any, row_l: Any, scores: Any, variables: Any, m: int) -> None:
+def update(k: int, partner: int, step: float, row_k: Any, row_l: Any, terms: Any, scores: Any, variables: Any) -> None:
     """Rules (17a) to (17c): two variables, and all scores by two rows of K."""
     variables[k] = max(variables[k] + step, 0.0)
-    same_side = (k < m) == (partner < m)
+    same_side = (k < terms.m) == (partner < terms.m)
     variables[partner] = max(variables[partner] - step if same_side else variables[partner] + step, 0.0)
-    signed = step if k < m else -step
+    signed = step if k < terms.m else -step
     for i in range(len(scores)):
         scores[i] += signed * (np.float64(row_k[i]) - np.float64(row_l[i]))
 
 
 @compiled(nogil=True)
-def best_partner(
-    k: int,
-    row_k: Any,
-    diagonal: Any,
-    scores: Any,
-    variables: Any,
-    kind: int,
-    rows: Any,
-    m: int,
-    limits: Any,
-    theta: Any,
-) -> Any:
+def best_partner(k: int, row_k: Any, terms: Any, scores: Any, variables: Any) -> Any:
     """Steps 2 and 3: the partner l of k with the largest gain, the step of the pair, and the gain."""
-    sums = threshold_sums(k, variables, m, limits)
+    sums = threshold_sums(k, terms, variables)
+    rows, diagonal = terms.rows, terms.diagonal
     best, best_step, best_gain = -1, 0.0, 0.0
     for l in range(len(variables)):  # noqa: E741
         if l == k:
             continue
         row = rows[l]
         eta = max(diagonal[rows[k]] + diagonal[row] - 2 * row_k[row], 0.0)
-        step, gain = pair_step(k, l, eta, sums, scores, variables, kind, rows, m, limits, theta)
+        step, gain = pair_step(k, l, eta, sums, terms, scores, variables)
         if gain > best_gain:
             best, best_step, best_gain = l, step, gain
     return best, best_step, best_gain
 
 
 @compiled(nogil=True)
-def threshold_sums(k: int, variables: Any, m: int, limits: Any) -> Any:
+def threshold_sums(k: int, terms: Any, variables: Any) -> Any:
     """Σβ and Σβ²/limit; apart from k, the variable of the largest β/limit, its value, and the next largest value."""
     total, squares = 0.0, 0.0
     first, largest, next_largest = -1, -np.inf, -np.inf
-    for j in range(m, len(variables)):
+    for j in range(terms.m, len(variables)):
         total += variables[j]
-        ratio = variables[j] / limits[j]
+        ratio = variables[j] / terms.limits[j]
         squares += variables[j] * ratio
         if j != k:
             if ratio > largest:
@@ -320,42 +293,26 @@ def threshold_sums(k: int, variables: Any, m: int, limits: Any) -> Any:
 
 
 @compiled(nogil=True)
-def pair_step(
-    k: int,
-    l: int,  # noqa: E741
-    eta: float,
-    sums: Any,
-    scores: Any,
-    variables: Any,
-    kind: int,
-    rows: Any,
-    m: int,
-    limits: Any,
-    theta: Any,
-) -> Any:
+def pair_step(k: int, l: int, eta: float, sums: Any, terms: Any, scores: Any, variables: Any) -> Any:  # noqa: E741
     """The best step of the pair (k, l) and its gain, by the closed form for the sides of k and l and for the kind."""
-    shift, width, max_slope, quantile_shift, quantile_width, quantile_slope, tau = theta
+    kind, m, limits, losses = terms.kind, terms.m, terms.limits, terms.losses
     total, squares, first, largest, next_largest = sums
     others = next_largest if l == first else largest
-    x, y, limit_k, limit_l = variables[k], variables[l], limits[k], limits[l]
-    g = scores[rows[k]] - scores[rows[l]]
+    g = scores[terms.rows[k]] - scores[terms.rows[l]]
     if k < m and l < m:
-        return two_positives(g, eta, x, y, limit_k, limit_l, width, max_slope)
+        return two_positives(Line(g, eta, variables[k], variables[l], limits[k], limits[l]), losses)
     if k >= m and l >= m:
+        line = Line(-g, eta, variables[k], variables[l], limits[k], limits[l])
         if kind == QUADRATIC:
-            return quadratic_two_thresholds(-g, eta, x, y, limit_k, limit_l, squares, tau, quantile_width)
+            return quadratic_two_thresholds(line, losses, squares)
         if kind == HINGE:
-            return hinge_two_thresholds(-g, eta, x, y, limit_k, limit_l, others, tau, quantile_slope)
-        return capped_two_thresholds(-g, eta, x, y, limit_k, limit_l, total)
+            return hinge_two_thresholds(line, losses, others)
+        return capped_two_thresholds(line, total)
     if k >= m:
-        g, x, y, limit_k, limit_l = -g, y, x, limit_l, limit_k
+        g, k, l = -g, l, k  # noqa: E741
+    line = Line(g, eta, variables[k], variables[l], limits[k], limits[l])
     if kind == QUADRATIC:
-        return quadratic_mixed(
-            g, eta, x, y, limit_k, limit_l, squares, tau, shift, width, quantile_shift, quantile_width
-        )
+        return quadratic_mixed(line, losses, squares)
     if kind == HINGE:
-        return hinge_mixed(
-            g, eta, x, y, limit_k, limit_l, others, tau, shift, max_slope, quantile_shift, quantile_slope
-        )
-    floor = others if kind == CAPPED else -np.inf
-    return capped_mixed(g, eta, x, y, limit_k, limit_l, total, floor, shift, width, max_slope)
+        return hinge_mixed(line, losses, others)
+    return capped_mixed(line, losses, total, others if kind == CAPPED else -np.inf)

@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from toprank.formulations.certificates import dual_value
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
@@ -110,7 +109,7 @@ class _InteriorPoint:
     def _follow_path(self, part: float, max_iter: int) -> None:
         """Steps 1 to 4, from products that are those of a relative gap of `part`."""
         incumbent = self.incumbent
-        state, scores = self._centred(incumbent.w, incumbent.scores, part), incumbent.scores
+        state, scores = self._first_point(incumbent.coef, incumbent.scores, part), incumbent.scores
         failures = 0
         while incumbent.n_iter < max_iter and failures < _FAILURES:
             before = incumbent.gap
@@ -122,7 +121,7 @@ class _InteriorPoint:
                 break
             state, incumbent.n_iter = following, incumbent.n_iter + 1
             scores = scores + step * change if incumbent.n_iter % 8 else self._scores(state.w)
-            self._bounds(state, scores)
+            self._certify(state, scores)
             incumbent.record()
             if incumbent.converged:
                 break
@@ -134,23 +133,20 @@ class _InteriorPoint:
 
     def _combine(self, on_positives: Floats | float, on_threshold: Floats | float) -> Floats:
         """The sum of the rows with weights of their two roles."""
-        weights = np.zeros(len(self.problem.positive))
-        weights[self.problem.positives] = on_positives
-        weights[self.problem.threshold_rows] += on_threshold
         self.recorder.passes += 1
-        return self.problem.combine(weights)
+        return self.problem.combine(self.problem.row_weights(on_positives, on_threshold))
 
     def _arguments(self, scores: Floats, nu: float) -> Floats:
         """z: the arguments of the positive parts, of positives and threshold rows."""
         problem = self.problem
         return np.concatenate([self.margin + nu - scores[problem.positives], scores[problem.threshold_rows] - nu])
 
-    def _centred(self, w: Floats, scores: Floats, gap: float) -> _State:
+    def _first_point(self, w: Floats, scores: Floats, gap: float) -> _State:
         """An iterate at w whose products are those of an expected relative gap; the first steps balance its sums."""
         problem = self.problem
         s = scores[problem.threshold_rows]
         nu = self.quantile.solve(s, self.c) - 1 / self.quantile.beta
-        objective = self._objective(w, scores, nu)
+        objective = problem.objective(float(w @ w), scores, nu + 1 / self.quantile.beta)
         mu = max(gap * objective, np.finfo(float).tiny) / (len(self.a) + len(s))
         hinge = problem.formulation.surrogate
         u, p, room, r = centre_positives(hinge, self.a, nu + 1 / self.quantile.beta - scores[problem.positives], mu)
@@ -159,22 +155,16 @@ class _InteriorPoint:
         columns = [np.concatenate(pair) for pair in ((u, mu / q), (p, q), (room, mu / xi), (r, xi))]
         return _State(w, nu, multiplier, np.array(columns))
 
-    def _objective(self, w: Floats, scores: Floats, nu: float) -> float:
-        z = self.margin + nu - scores[self.problem.positives]
-        return 0.5 * self.problem.alpha * float(w @ w) + float(self.a @ np.maximum(z, 0.0))
-
-    def _bounds(self, state: _State, scores: Floats) -> None:
+    def _certify(self, state: _State, scores: Floats) -> None:
         """Step 4: offer the iterate, made feasible, to the incumbent."""
         problem, beta = self.problem, self.quantile.beta
         t = self.quantile.solve(scores[problem.threshold_rows], self.c, state.nu + 1 / beta)
-        self.incumbent.offer(self._objective(state.w, scores, t - 1 / beta), state.w, scores)
+        self.incumbent.offer(problem.objective(float(state.w @ state.w), scores, t), state.w, scores)
         u, b = state.columns[0, : self.m], state.columns[0, self.m :]
         p = b / b.sum()
-        conjugate = self.quantile.conjugate(p, self.c)
-        v = self._combine(u, -u.sum() * p)
-        surrogate = problem.formulation.surrogate
-        dual, _ = dual_value(surrogate, self.a, u, float(v @ v), problem.alpha, conjugate)
-        self.incumbent.raise_bound(dual, DualPoint(u.copy(), p, conjugate))
+        known = DualPoint(u.copy(), p, self.quantile.conjugate(p, self.c))
+        self.recorder.passes += 1
+        self.incumbent.raise_bound(problem.lower_bound(known), known)
 
     def _direction(self, state: _State, scores: Floats) -> tuple[_State, Floats]:
         """Steps 1 to 3; returns the direction and its scores."""
@@ -235,9 +225,7 @@ class _InteriorPoint:
     def _system(self, D: Floats, centre: Floats) -> Callable[[Floats], Floats]:
         """The system in w, without rows of negligible weight."""
         problem = self.problem
-        weights = np.zeros(len(problem.positive))
-        weights[problem.positives] = D[: self.m]
-        weights[problem.threshold_rows] += D[self.m :]
+        weights = problem.row_weights(D[: self.m], D[self.m :])
         sizes = self.squared_norms + float(centre @ centre)
         weights[weights * sizes < _NEGLIGIBLE * problem.alpha / len(weights)] = 0.0
         ridge = np.full(problem.X.shape[1], problem.alpha)

@@ -1,37 +1,68 @@
-"""The best point and the best lower bound that a solver has seen."""
+"""The best point and the best lower bound that a solver has seen: what every solver keeps, and its certificate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, relative_gap
+from toprank.solvers.problem import DualPoint, Recorder, Solution, WeightedRows, relative_gap
 
 Floats = NDArray[np.float64]
+# Relative gap at which w = 0 is taken for the optimum.
+COLLAPSE = 1e-9
+# Relative difference of objectives next to w = 0 that may be rounding alone.
+_ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 @dataclass
 class Incumbent:
-    """What is known so far; `w` is empty until a point is offered."""
+    """What is known so far; `coef` is w or, for a kernel, the weights c of the rows, and empty until one is offered."""
 
-    problem: Problem
+    problem: WeightedRows
     tol: float
     recorder: Recorder
     n_iter: int = 0
     primal: float = np.inf
     dual: float = -np.inf
-    w: Floats = field(default_factory=lambda: np.zeros(0))
+    coef: Floats = field(default_factory=lambda: np.zeros(0))
     scores: Floats = field(default_factory=lambda: np.zeros(0))
     dual_point: DualPoint | None = None
+    at_zero: float = np.inf
+    """The objective at w = 0, where the search began there."""
 
-    def offer(self, primal: float, w: Floats, scores: Floats) -> None:
-        """Keep a point if it is better, or as good and the first one with a direction."""
-        if primal < self.primal or (primal == self.primal and not self.w.any()):
-            self.primal, self.w, self.scores = primal, w, scores
+    @classmethod
+    def from_zero(cls, problem: WeightedRows, size: int, tol: float, verbose: int = 0) -> Incumbent:
+        """Begin with w = 0, of so many coefficients, and with 0 for a lower bound."""
+        scores = np.zeros(len(problem.positive))
+        primal = problem.objective(0.0, scores)
+        return cls(problem, tol, Recorder(verbose), 0, primal, 0.0, np.zeros(size), scores, at_zero=primal)
 
-    def raise_bound(self, dual: float, point: DualPoint) -> None:
+    def offer(self, primal: float, coef: Floats, scores: Floats) -> bool:
+        """Keep a point if it is better, or as good and the first one with a direction; returns whether it was."""
+        if not (primal < self.primal or (primal == self.primal and not self.coef.any())):
+            return False
+        self.primal, self.coef, self.scores = primal, coef, scores
+        return True
+
+    def advance(self, coef: Floats, scores: Floats, squares: tuple[float, float, float]) -> tuple[float, bool]:
+        """Move along the segment to a new point as far as is best; rounding alone does not leave w = 0.
+
+        `squares` are the products of the best point with itself, with the new one, and of the new one with itself.
+        Returns the share of the new point, and whether it was better.
+        """
+        share, value = best_on_segment(self.problem.objective, squares, self.scores, scores)
+        better = value < (self.primal if self.coef.any() else (1 - _ROUNDING) * self.primal)
+        if better:
+            rest = 1 - share
+            self.coef, self.scores = rest * self.coef + share * coef, rest * self.scores + share * scores
+            self.primal = value
+        return share, better
+
+    def raise_bound(self, dual: float, point: DualPoint | None) -> None:
         """Keep a lower bound if it is higher."""
         if dual > self.dual:
             self.dual, self.dual_point = dual, point
@@ -46,15 +77,64 @@ class Incumbent:
         """Whether the gap is as small as it was asked for."""
         return self.gap <= self.tol
 
+    def is_informative(self, gap: float) -> bool:
+        """Whether most of what can be gained against w = 0 is gained, or it is certain that nothing can be.
+
+        Where the penalty is so large that w = 0 is within `tol` of the optimum, the direction matters all the same.
+        """
+        return gap * self.primal <= 0.5 * (self.at_zero - self.primal) or gap <= COLLAPSE
+
     def record(self) -> None:
         """Add a row to the history."""
         self.recorder.record(self.n_iter, self.primal, self.dual)
 
-    def solution(self) -> Solution:
-        """The best point and its certificate."""
-        problem = self.problem
-        t = problem.formulation.threshold.value(self.scores[problem.threshold_rows], problem.threshold_weights)
+    def solution(self, converged: bool | None = None, **more: Any) -> Solution:
+        """The best point and its certificate; `converged` is for methods that end by another rule than the gap."""
         return Solution(
-            self.w, t, self.primal, self.dual, self.n_iter, self.converged, self.recorder.rows,
+            self.coef,
+            self.problem.threshold_at(self.scores),
+            self.primal,
+            self.dual,
+            self.n_iter,
+            self.converged if converged is None else converged,
+            self.recorder.rows,
             dual_point=self.dual_point,
-        )  # fmt: skip
+            **more,
+        )
+
+
+def best_on_segment(
+    objective: Callable[[float, Floats], float], squares: tuple[float, float, float], old: Floats, new: Floats
+) -> tuple[float, float]:
+    """The share of the new point at the best point between an old and a new one, and the objective there.
+
+    The objective is a convex function of ‖w‖² and the scores; `squares` are the products old·old, old·new and new·new
+    of the points themselves. The new point itself is taken if the best one cannot be further away than a tenth of the
+    segment; otherwise the best of what nine rounds of golden-section search have seen.
+    """
+    aa, ab, bb = squares
+
+    def at(share: float) -> float:
+        squared = (1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb
+        return objective(squared, (1 - share) * old + share * new)
+
+    end = at(1.0)
+    if end <= at(0.9):
+        return 1.0, end
+    low, high, golden = 0.0, 1.0, 0.6180339887498949
+    left, right = 1 - golden, golden
+    below, above = at(left), at(right)
+    seen = [(at(0.0), 0.0), (end, 1.0), (below, left), (above, right)]
+    for _ in range(8):
+        if below < above:
+            high, right, above = right, left, below
+            left = high - golden * (high - low)
+            below = at(left)
+            seen.append((below, left))
+        else:
+            low, left, below = left, right, above
+            right = low + golden * (high - low)
+            above = at(right)
+            seen.append((above, right))
+    value, share = min(seen)
+    return share, value

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.formulations.certificates import dual_value, rounding_of_square
+from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.gram import Gram
-from toprank.solvers.problem import Solution, WeightedRows, relative_gap
+from toprank.solvers.problem import DualPoint, Solution, WeightedRows
 
 Floats = NDArray[np.float64]
 
@@ -38,14 +38,7 @@ class KernelProblem(WeightedRows):
 
     def primal(self, c: Floats, scores: Floats) -> float:
         """The objective at c, whose scores are known."""
-        return 0.5 * self.alpha * float(c @ scores) + self.formulation.evaluate(scores, self.positive, self.weights)[0]
-
-    def signed(self, y: Floats, p: Floats) -> Floats:
-        """Weights r of all rows, whose sum Σ rᵢ φ(xᵢ) is that of the positives by y minus Σy times that of p."""
-        row_weights = np.zeros(len(self.positive))
-        row_weights[self.positives] = y
-        row_weights[self.threshold_rows] -= y.sum() * p
-        return row_weights
+        return self.objective(float(c @ scores), scores)
 
     def squared_norm(self, r: Floats, products: Floats | None = None) -> float:
         """The square r·K r, by no rounding error too small; `products` is K r where it is known."""
@@ -54,18 +47,16 @@ class KernelProblem(WeightedRows):
         given = self.precision * float(np.sqrt(self.gram.n)) * float(r**2 @ np.abs(self.gram.diagonal))
         return max(square, 0.0) + given + rounding_of_square(self.gram.diagonal, r)
 
-    def rounding(self, c: Floats, scores: Floats) -> float:
-        """How much the objective at c, whose scores are known, may be off by rounding, to first order."""
+    def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
+        """How much the objective at c may be off by rounding, to first order: large weights of both signs cancel."""
+        scores = self.scores(coef) if scores is None else scores
         _, slopes, _ = self.formulation.evaluate(scores, self.positive, self.weights)
-        square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (c, slopes))
+        square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (coef, slopes))
         return 0.5 * self.alpha * square + float(np.sqrt(square * of_slopes))
 
-    def lower_bound(
-        self, y: Floats, p: Floats, threshold_conjugate: float = 0.0, products: Floats | None = None
-    ) -> float:
-        """The dual objective at the best multiple of y; `toprank.formulations.certificates` has the formula."""
-        squared_norm, surrogate = self.squared_norm(self.signed(y, p), products), self.formulation.surrogate
-        return dual_value(surrogate, self.positive_share, y, squared_norm, self.alpha, threshold_conjugate)[0]
+    def lower_bound(self, point: DualPoint, products: Floats | None = None) -> float:
+        """The dual objective at the best multiple of y; `products` is K r where it is known."""
+        return self.dual_value(point, self.squared_norm(self.signed(point.y, point.p), products))[0]
 
     def certified(self, solution: Solution, dtype: Any, tol: float) -> Solution:
         """A solution rounded to a type, with its objective and bound computed again by these kernel values.
@@ -78,9 +69,6 @@ class KernelProblem(WeightedRows):
         primal, zeros = self.primal(c, scores), np.zeros(len(c))
         if (at_zero := self.primal(zeros, zeros)) < primal:
             c, scores, primal = zeros, zeros, at_zero
-        dual = 0.0 if point is None else self.lower_bound(point.y, point.p, point.threshold_conjugate, products)
+        dual = 0.0 if point is None else self.lower_bound(point, products)
         dual = max(dual - self.rounding(c, scores), 0.0)
-        history = {name: list(values) for name, values in solution.history.items()}
-        history["primal"][-1], history["dual"][-1] = primal, dual
-        history["gap"][-1] = gap = relative_gap(primal, dual)
-        return replace(solution, coef=c, primal=primal, dual=dual, converged=gap <= tol, history=history, scores=scores)
+        return solution.recertified(primal, dual, tol, coef=c, scores=scores)

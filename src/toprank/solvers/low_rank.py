@@ -36,12 +36,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.formulations.certificates import dual_value, rounding_of_square
+from toprank.formulations.certificates import rounding_of_square
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
+from toprank.solvers.incumbent import COLLAPSE, Incumbent, best_on_segment
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, best_on_segment, relative_gap
+from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
+from toprank.solvers.projection import within_caps
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
 
@@ -60,8 +62,6 @@ _SAMPLE = 512
 _FEW_VALUES, _NEAR, _MORE_VALUES = 500_000_000, 100.0, 20
 # Part of the last gap to which the linear problem is solved by the interior-point method.
 _EXACTNESS = 0.01
-# Relative gap at which w = 0 is taken for the optimum.
-_COLLAPSE = 1e-9
 
 
 def default_most_rank(gram: Gram) -> int:
@@ -103,46 +103,44 @@ def solve_low_rank(
         With c as its `coef`.
     """
     most = default_most_rank(problem.gram) if most_rank is None else min(most_rank, problem.gram.n)
-    return _LowRankSolver(problem, tol, max_iter, most, Recorder(verbose)).run(start, first_rank)
+    incumbent = Incumbent.from_zero(problem, problem.gram.n, tol, verbose)
+    return _LowRankSolver(problem, max_iter, most, incumbent).run(start, first_rank)
 
 
 class _LowRankSolver:
-    """What is known so far, and the loop over subspaces."""
+    """The loop over subspaces."""
 
-    def __init__(self, problem: KernelProblem, tol: float, max_iter: int, most_rank: int, recorder: Recorder) -> None:
-        self.problem, self.tol, self.max_iter, self.recorder = problem, tol, max_iter, recorder
-        self.most_rank = most_rank
+    def __init__(self, problem: KernelProblem, max_iter: int, most_rank: int, incumbent: Incumbent) -> None:
+        self.problem, self.max_iter, self.most_rank, self.incumbent = problem, max_iter, most_rank, incumbent
+        self.tol, self.recorder = incumbent.tol, incumbent.recorder
         self.factor = IncompleteCholesky(problem.gram, most_rank + _DIRECTIONS)
         self.is_smooth = problem.formulation.threshold.is_implicit
         self.n = problem.gram.n
-        self.c, self.scores, self.squared_norm = np.zeros(self.n), np.zeros(self.n), 0.0
-        self.at_zero = self._objective(0.0, self.scores)
-        self.primal, self.dual = self.at_zero, 0.0
-        self.point: DualPoint | None = None
-        self.n_iter = 0
+        self.squared_norm = 0.0
 
     def run(self, start: Solution | None, first_rank: int) -> Solution:
         """Steps 1 to 4."""
-        importance, linear = self._first_importance(start), None
+        incumbent, importance, linear = self.incumbent, self._first_importance(start), None
         previous, exactness = np.inf, 0.1
+        # 1. Pivots.
         self._add_pivots(first_rank, importance)
         while True:
+            # 2. The linear problem.
             if self.is_smooth or self.factor.is_complete:
                 exactness = min(exactness, 0.2 * self.tol)
-            linear = self._solve_linear(exactness, linear)
-            gap, has_direction = relative_gap(self.primal, self.dual), False
+            linear = self._step(exactness, linear)
+            # 3. The lower bound, and the direction of r.
+            gap, has_direction = incumbent.gap, False
             if linear.dual_point is not None:
-                gap, importance, has_direction = self._bound(linear, linear.dual_point)
+                gap, importance, has_direction = self._certify(linear, linear.dual_point)
+            # 4. Stop, or enlarge the subspace.
             can_grow = has_direction or self._can_add_pivots()
             is_exact = linear.gap <= 0.3 * (gap if can_grow else self.tol) or not linear.converged
-            is_solved = gap <= self.tol and (self._is_informative(gap) or gap > 0.5 * previous)
-            is_last = is_solved or (is_exact and not can_grow) or self.n_iter >= self.max_iter
-            if is_last:
-                self._score_again()
-            self.recorder.record(self.n_iter, self.primal, self.dual)
-            if is_last:
-                return self._solution()
-            exactness = max(0.2 * self.tol if gap > self.tol else 0.1 * _COLLAPSE, _EXACTNESS * gap)
+            is_solved = gap <= self.tol and (incumbent.is_informative(gap) or gap > 0.5 * previous)
+            if is_solved or (is_exact and not can_grow) or incumbent.n_iter >= self.max_iter:
+                return self._finish()
+            incumbent.record()
+            exactness = max(0.2 * self.tol if gap > self.tol else 0.1 * COLLAPSE, _EXACTNESS * gap)
             if not is_exact:
                 exactness = min(exactness, 0.1 * linear.gap)
             elif not has_direction or gap > _FAR or gap > _SLOW * previous:
@@ -151,10 +149,6 @@ class _LowRankSolver:
 
     def _can_add_pivots(self) -> bool:
         return self.factor.rank < self.most_rank and not self.factor.is_complete
-
-    def _is_informative(self, gap: float) -> bool:
-        """Whether most of what can be gained against w = 0 is gained, or it is certain that nothing can be."""
-        return gap * self.primal <= 0.5 * (self.at_zero - self.primal) or gap <= _COLLAPSE
 
     def _first_importance(self, start: Solution | None) -> Floats:
         """The same for all rows; the support vectors of a start count most."""
@@ -167,37 +161,29 @@ class _LowRankSolver:
         self.factor.add_pivots(min(rank, self.most_rank), importance)
         self.recorder.passes += (self.factor.rank - before) / self.n
 
-    def _solve_linear(self, tol: float, last: Solution | None) -> Solution:
+    def _step(self, tol: float, last: Solution | None) -> Solution:
         """Step 2."""
         problem, rank = self.problem, self.factor.rank
         linear = Problem(self.factor.features, problem.positive, problem.weights, problem.formulation, problem.alpha)
         if last is not None:
             last = replace(last, coef=np.concatenate([last.coef, np.zeros(rank - len(last.coef))]))
         solve = solve_smooth_newton if self.is_smooth else solve_newton
-        solution = solve(linear, tol=tol, max_iter=max(self.max_iter - self.n_iter, 1), start=last)
-        self.n_iter += solution.n_iter
+        solution = solve(linear, tol=tol, max_iter=max(self.max_iter - self.incumbent.n_iter, 1), start=last)
+        self.incumbent.n_iter += solution.n_iter
         self.recorder.passes += solution.history["passes"][-1] * rank / self.n
         v = solution.coef
         self._advance(self.factor.coefficients(v), linear.scores(v), float(v @ v))
         return solution
 
-    def _objective(self, squared_norm: float, scores: Floats) -> float:
-        problem = self.problem
-        loss, _, _ = problem.formulation.evaluate(scores, problem.positive, problem.weights)
-        return 0.5 * problem.alpha * squared_norm + loss
-
     def _advance(self, c: Floats, scores: Floats, squared_norm: float) -> None:
         """Move the best point along the segment to a new one."""
-        cross = float(self.c @ scores)
-        squares = (self.squared_norm, cross, squared_norm)
-        share, value = best_on_segment(self._objective, squares, self.scores, scores)
-        if value < self.primal:
+        cross = float(self.incumbent.coef @ scores)
+        share, better = self.incumbent.advance(c, scores, (self.squared_norm, cross, squared_norm))
+        if better:
             rest = 1 - share
-            self.c, self.scores = rest * self.c + share * c, rest * self.scores + share * scores
-            self.squared_norm = rest**2 * squares[0] + 2 * rest * share * cross + share**2 * squared_norm
-            self.primal = value
+            self.squared_norm = rest**2 * self.squared_norm + 2 * rest * share * cross + share**2 * squared_norm
 
-    def _bound(self, linear: Solution, point: DualPoint) -> tuple[float, Floats, bool]:
+    def _certify(self, linear: Solution, point: DualPoint) -> tuple[float, Floats, bool]:
         """Step 3; returns the gap, perhaps an estimate, the importance of the rows, and if a direction was added."""
         problem, gram = self.problem, self.problem.gram
         if not self.is_smooth:
@@ -212,28 +198,20 @@ class _LowRankSolver:
             if gap > _FAR or not (is_near or n_active * self.n <= _FEW_VALUES):
                 outside = float(np.abs(r) @ np.sqrt(self.factor.residual)) ** 2
                 outside += rounding_of_square(gram.diagonal, r)
-                self._raise_bound(self._dual_value(point, float(in_span @ in_span) + outside)[0], point)
+                bound, _ = problem.dual_value(point, float(in_span @ in_span) + outside)
+                self.incumbent.raise_bound(bound, point)
                 return gap, importance, False
         products = gram.product(r)
         self.recorder.passes += n_active / self.n
         squared_norm = max(problem.squared_norm(r, products), float(in_span @ in_span))
-        bound, scale = self._dual_value(point, squared_norm)
-        self._raise_bound(bound, point)
-        gap = relative_gap(self.primal, self.dual)
+        bound, scale = problem.dual_value(point, squared_norm)
+        self.incumbent.raise_bound(bound, point)
+        gap = self.incumbent.gap
         if gap <= self.tol or not self.factor.add_direction(r, products):
             return gap, importance, False
         multiple = scale / problem.alpha
         self._advance(multiple * r, multiple * products, multiple**2 * squared_norm)
-        return relative_gap(self.primal, self.dual), importance, True
-
-    def _raise_bound(self, bound: float, point: DualPoint) -> None:
-        if bound > self.dual:
-            self.dual, self.point = bound, point
-
-    def _dual_value(self, point: DualPoint, squared_norm: float) -> tuple[float, float]:
-        problem, surrogate = self.problem, self.problem.formulation.surrogate
-        share, conjugate = problem.positive_share, point.threshold_conjugate
-        return dual_value(surrogate, share, point.y, squared_norm, problem.alpha, conjugate)
+        return self.incumbent.gap, importance, True
 
     def _estimated_gap(self, point: DualPoint, r: Floats, in_span: Floats) -> float:
         """The gap that an exact bound would leave, by a sample of the rows; `in_span` is Φᵀr."""
@@ -243,8 +221,8 @@ class _LowRankSolver:
         sample = np.minimum(np.searchsorted(np.cumsum(size), steps), self.n - 1)
         products = self.problem.gram.between(sample, active) @ r[active] - self.factor.features[sample] @ in_span
         outside = total * float(np.mean(r[sample] * products / np.maximum(size[sample], np.finfo(float).tiny)))
-        bound, _ = self._dual_value(point, float(in_span @ in_span) + max(outside, 0.0))
-        return relative_gap(self.primal, bound)
+        bound, _ = self.problem.dual_value(point, float(in_span @ in_span) + max(outside, 0.0))
+        return relative_gap(self.incumbent.primal, bound)
 
     def _without_small_entries(self, point: DualPoint, share: float) -> DualPoint:
         """A feasible point near the given one, in which no more than a share of y and of p was set to zero.
@@ -252,34 +230,28 @@ class _LowRankSolver:
         An interior point has small entries everywhere, and K r costs as many rows of K as there are entries.
         """
         caps = self.problem.formulation.threshold.caps(self.problem.threshold_weights)
-        y, p = _trimmed(point.y, share), _trimmed(point.p, share)
-        spare = np.where(p > 0, (1.0 if caps is None else caps) - p, 0.0)
-        lost = 1.0 - float(p.sum())
-        return DualPoint(y, p + spare * (lost / spare.sum()) if spare.sum() > lost else point.p)
+        most = np.ones(len(point.p)) if caps is None else caps
+        return DualPoint(_trimmed(point.y, share), within_caps(_trimmed(point.p, share), most, 1.0))
 
-    def _score_again(self) -> None:
+    def _finish(self) -> Solution:
         """The objective from the coefficients: the features are not quite exact, and large coefficients round off.
 
         What rounding may hide of the objective is taken from the bound, so that the gap has it.
         Where rounding makes the point worse than w = 0, the best point between the two is taken.
         """
-        self.scores = self.problem.scores(self.c)
-        self.primal = self.problem.primal(self.c, self.scores)
-        self.dual = max(self.dual - self.problem.rounding(self.c, self.scores), 0.0)
-        self.recorder.passes += np.count_nonzero(self.c) / self.n
-        if self.primal > self.at_zero:
-            squares = (0.0, 0.0, float(self.c @ self.scores))
-            share, value = best_on_segment(self._objective, squares, np.zeros(self.n), self.scores)
-            if not value < self.at_zero:  # rounding left nothing convex
-                share, value = 0.0, self.at_zero
-            self.c, self.scores, self.primal = share * self.c, share * self.scores, value
-
-    def _solution(self) -> Solution:
-        problem = self.problem
-        t = problem.formulation.threshold.value(self.scores[problem.threshold_rows], problem.threshold_weights)
-        converged = relative_gap(self.primal, self.dual) <= self.tol
-        history, point = self.recorder.rows, self.point
-        return Solution(self.c, t, self.primal, self.dual, self.n_iter, converged, history, dual_point=point)
+        problem, best = self.problem, self.incumbent
+        best.scores = problem.scores(best.coef)
+        best.primal = problem.primal(best.coef, best.scores)
+        best.dual = max(best.dual - problem.rounding(best.coef, best.scores), 0.0)
+        self.recorder.passes += np.count_nonzero(best.coef) / self.n
+        if best.primal > best.at_zero:
+            squares = (0.0, 0.0, float(best.coef @ best.scores))
+            share, value = best_on_segment(problem.objective, squares, np.zeros(self.n), best.scores)
+            if not value < best.at_zero:  # rounding left nothing convex
+                share, value = 0.0, best.at_zero
+            best.coef, best.scores, best.primal = share * best.coef, share * best.scores, value
+        best.record()
+        return best.solution()
 
 
 def _trimmed(values: Floats, share: float) -> Floats:

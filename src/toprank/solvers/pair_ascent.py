@@ -15,8 +15,7 @@ piecewise quadratic surrogates with the mean of the k largest scores, and for th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,11 @@ from numpy.typing import NDArray
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.row_products import RowProducts
-from toprank.saved_state import Array, Schema
+from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
-from toprank.solvers.pair_dual import DualTerms, Play, filled
-from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, WeightedRows, best_on_segment, relative_gap
+from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
+from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
+from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import Products, WorkingSet
 
 Floats = NDArray[np.float64]
@@ -59,9 +59,10 @@ def solve_pairs(
 ) -> Solution:
     """Maximise the dual to a relative gap of `tol`; the solution's `coef` are the weights c of the rows, w = Σ c x.
 
-    `cache_size` is in megabytes, `max_iter` counts moves. A `start` is used if it is of this method and these rows.
+    `cache_size` is in megabytes, `max_iter` counts moves. Of a `start` the dual point is used, if it is of these rows.
     """
-    return _PairSolver(problem, products, cache_size, tol, max_iter, Recorder(verbose)).run(start)
+    incumbent = Incumbent.from_zero(problem, products.n, tol, verbose)
+    return _PairSolver(problem, WorkingSet(products, cache_size), incumbent, max_iter).run(start)
 
 
 def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
@@ -82,99 +83,68 @@ def solve_linear_pairs(
 
     With `within_memory` it ends where the products of the working set no longer fit into memory.
     """
-    products, recorder = RowProducts(problem.X), Recorder(verbose)
-    solver = _PairSolver(problem, products, _LINEAR_CACHE, tol, max_iter, recorder, within_memory)
-    solution = solver.run(start)
+    products = RowProducts(problem.X)
+    incumbent = Incumbent.from_zero(problem, products.n, tol, verbose)
+    working = WorkingSet(products, _LINEAR_CACHE)
+    solution = _PairSolver(problem, working, incumbent, max_iter, within_memory).run(start)
     w = problem.combine(solution.coef)
     scores = problem.scores(w)  # of w itself: those of products of rows may have lost digits
-    primal = problem.primal(w, scores)
-    gap = relative_gap(primal, solution.dual)
-    solution.history["primal"][-1], solution.history["gap"][-1] = primal, gap
-    return replace(solution, coef=w, scores=scores, primal=primal, converged=gap <= tol)
-
-
-@dataclass
-class Multipliers:
-    """The dual point at which the pair method ended, for a warm start."""
-
-    saved_state: ClassVar[Schema] = Schema(
-        {"u": Array("f8", (None,), low=0), "b": Array("f8", (None,), low=0)}, fitted=None
-    )
-
-    u: Floats
-    b: Floats
+    return solution.recertified(problem.primal(w, scores), solution.dual, tol, coef=w, scores=scores)
 
 
 class _PairSolver:
-    """What is known so far, and the choice of rows."""
+    """The multipliers u and b, and the choice of rows."""
 
     def __init__(
         self,
         problem: WeightedRows,
-        products: Products,
-        cache_size: float,
-        tol: float,
+        working: WorkingSet,
+        incumbent: Incumbent,
         max_iter: int | None,
-        recorder: Recorder,
         within_memory: bool = False,
     ) -> None:
-        self.problem, self.products, self.within_memory = problem, products, within_memory
-        self.tol, self.recorder = tol, recorder
-        self.max_iter = _MOVES + _MOVES_A_ROW * products.n if max_iter is None else max_iter
+        self.problem, self.working, self.products, self.incumbent = problem, working, working.products, incumbent
+        self.tol, self.recorder, self.within_memory = incumbent.tol, incumbent.recorder, within_memory
+        self.max_iter = _MOVES + _MOVES_A_ROW * self.products.n if max_iter is None else max_iter
         self.terms = DualTerms.of(problem)
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
-        self.working = WorkingSet(products, cache_size)
-        self.c, self.scores = np.zeros(products.n), np.zeros(products.n)
-        self.primal, self.dual = problem.formulation.evaluate(self.scores, problem.positive, problem.weights)[0], 0.0
-        self.point: DualPoint | None = None
-        self.n_iter = 0
 
     def run(self, start: Solution | None) -> Solution:
         """Steps 1 to 5."""
+        incumbent, working, n = self.incumbent, self.working, self.products.n
+        # 1. The first point.
         newest = self._first_point(start)
         gap, failures, inner_tol = 1.0, 0, 0.3
         while True:
+            # 2. The working set, with the rows of step 5.
             grown = self._add_rows(newest)
             if grown:
-                self.recorder.passes += len(self.working.numbers) / self.products.n
-            least = (0.9 if len(self.working.numbers) == self.products.n else 0.3) * self.tol
+                self.recorder.passes += len(working.numbers) / n
+            # 3. Moves of two multipliers.
+            least = (0.9 if len(working.numbers) == n else 0.3) * self.tol
             inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
-            goes_on = self._ascend(newest, inner_tol)
+            goes_on = self._step(newest, inner_tol)
+            # 4. The lower bound, and the best point.
             if goes_on:
-                newest = self._advance()
-            previous, gap = gap, relative_gap(self.primal, self.dual)
-            self.recorder.record(self.n_iter, self.primal, self.dual)
+                newest = self._certify()
+            previous, gap = gap, incumbent.gap
+            incumbent.record()
+            # 5. Stop, or go on with more rows.
             failures = failures + 1 if gap > 0.9 * previous and not grown else 0
-            if gap <= self.tol or failures >= _FAILURES or self.n_iter >= self.max_iter or not goes_on:
+            if gap <= self.tol or failures >= _FAILURES or incumbent.n_iter >= self.max_iter or not goes_on:
                 break
-            if self.within_memory and not self.working.is_complete:
+            if self.within_memory and not working.is_complete:
                 break
-        t = self.problem.formulation.threshold.value(
-            self.scores[self.problem.threshold_rows], self.problem.threshold_weights
-        )
-        return Solution(
-            self.c,
-            t,
-            self.primal,
-            self.dual,
-            self.n_iter,
-            gap <= self.tol,
-            self.recorder.rows,
-            state=Multipliers(self.u, self.b),
-            scores=self.scores,
-            dual_point=self.point,
-        )
+        return incumbent.solution(state=self._dual_point(), scores=incumbent.scores)
 
     def _first_point(self, start: Solution | None) -> Floats:
         """Step 1; returns the scores."""
-        last = None if start is None else start.state
-        if isinstance(last, Multipliers) and len(last.u) == len(self.u) and len(last.b) == len(self.b):
-            self.u, self.b = np.minimum(last.u, self.terms.top), last.b.copy()
-            if self.u.any() and self.b.any():
-                self._make_feasible()
-                scores = self._take_best_multiple()
-                if self.u.any():  # else the point is worse than none, as after a change of τ
-                    return scores
+        if (earlier := self.problem.start_point(start)) is not None:
+            self.u, self.b = np.minimum(earlier.y, self.terms.top), earlier.p
+            self._make_feasible()
+            scores = self._take_best_multiple()
+            if self.u.any():  # else the point is worse than none, as after a change of τ
+                return scores
         self._take_first_multipliers()
         return self._take_best_multiple()
 
@@ -186,8 +156,7 @@ class _PairSolver:
         self.u[chosen] = 0.5 * np.minimum(self.terms.top, problem.positive_share)[chosen]
         scores = np.zeros(self.products.n)  # at which the dual of a surrogate quantile is positive
         if not self.terms.tau:
-            scores[problem.positives] = self.u
-            scores = self.products.product(scores)
+            scores = self.products.product(problem.row_weights(self.u, 0.0))
             self.recorder.passes += 2
         _, p = problem.formulation.threshold.evaluate(scores[problem.threshold_rows], problem.threshold_weights)
         self.b = self.u.sum() * p
@@ -196,19 +165,17 @@ class _PairSolver:
         """Scale the multipliers; returns the scores."""
         weights = self._row_weights()
         scores = self.products.product(weights)
-        _, scale = self._dual_value(float(weights @ scores))
+        _, scale = self.problem.dual_value(self._dual_point(), float(weights @ scores))
         self.u, self.b = scale * self.u, scale * self.b
         self.recorder.passes += 2
         return np.asarray(scores * (scale / self.problem.alpha))
 
     def _row_weights(self) -> Floats:
-        weights = np.zeros(self.products.n)
-        weights[self.problem.positives] = self.u
-        weights[self.problem.threshold_rows] -= self.b
-        return weights
+        return self.problem.row_weights(self.u, -self.b)
 
-    def _dual_value(self, squared_norm: float) -> tuple[float, float]:
-        return self.terms.value(self.problem.positive_share, self.u, self.b, self.terms.d, squared_norm)
+    def _dual_point(self) -> DualPoint:
+        total = max(float(self.u.sum()), np.finfo(float).tiny)
+        return DualPoint(self.u.copy(), self.b / total, self.terms.conjugate(self.u, self.b, self.terms.d))
 
     def _add_rows(self, scores: Floats) -> bool:
         """Steps 2 and 5: rows with a multiplier, and those that want one by their scores; whether any is new."""
@@ -235,53 +202,42 @@ class _PairSolver:
                 working.add(rows[outside[order[:taken]]])
         return len(working.numbers) > size
 
-    def _ascend(self, scores: Floats, tol: float) -> bool:
+    def _step(self, scores: Floats, tol: float) -> bool:
         """Step 3, from multipliers with the given scores; whether it went well.
 
         It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
-        play = Play(self.terms, self.working, self.u, self.b, scores)
+        dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
         spent = 0.0
         while True:
-            steps = min(max(100, min(play.size // 8, 1000)), self.max_iter - self.n_iter)
-            done, optimal = play.ascend(steps)
-            self.n_iter += done
-            spent += 10.0 * done * play.size
-            if optimal or play.gap() <= tol or self.n_iter >= self.max_iter:
+            steps = min(max(100, min(dual.size // 8, 1000)), self.max_iter - incumbent.n_iter)
+            done, optimal = dual.ascend(steps)
+            incumbent.n_iter += done
+            spent += 10.0 * done * dual.size
+            if optimal or dual.gap() <= tol or incumbent.n_iter >= self.max_iter:
                 break
-            if _NEWTON_SHARE * spent >= play.newton_cost():
-                play.newton_step()
+            if _NEWTON_SHARE * spent >= dual.newton_cost():
+                dual.newton_step()
                 spent = 0.0
-        if not (np.isfinite(play.u.sum()) and 0 < play.b.sum() < np.inf):
+        if not (np.isfinite(dual.u.sum()) and 0 < dual.b.sum() < np.inf):
             return False
-        self.u[play.in_play[0]], self.b[play.in_play[1]] = play.u, play.b
+        self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return True
 
-    def _advance(self) -> Floats:
+    def _certify(self) -> Floats:
         """Step 4; returns the newest scores."""
         problem = self.problem
         self._make_feasible()
         c = self._row_weights() / problem.alpha
         scores = self.products.product(c)
         self.recorder.passes += 2  # one for w, one for the scores
-        bb = float(c @ scores)
-        bound, _ = self._dual_value((bb + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2)
-        if bound > self.dual:
-            conjugate = self.terms.conjugate(self.u, self.b, self.terms.d)
-            self.dual, self.point = bound, DualPoint(self.u.copy(), self.b / float(self.u.sum()), conjugate)
-
-        def objective(squared: float, s: Floats) -> float:
-            return 0.5 * problem.alpha * squared + problem.formulation.evaluate(s, problem.positive, problem.weights)[0]
-
-        squares = (float(self.c @ self.scores), float(self.c @ scores), bb)
-        share, value = best_on_segment(objective, squares, self.scores, scores)
-        if value < self.primal:
-            self.c = (1 - share) * self.c + share * c
-            self.scores = (1 - share) * self.scores + share * scores
-            self.primal = value
+        squared, best, known = float(c @ scores), self.incumbent, self._dual_point()
+        squared_norm = (squared + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
+        best.raise_bound(problem.dual_value(known, squared_norm)[0], known)
+        best.advance(c, scores, (float(best.coef @ best.scores), float(best.coef @ scores), squared))
         return scores
 
     def _make_feasible(self) -> None:
         """Against rounding: equal sums, and no multiplier above its bound."""
         total = float(self.u.sum())
-        self.b = filled(self.b * (total / float(self.b.sum())), self.terms.caps * total, total)
+        self.b = within_caps(self.b * (total / float(self.b.sum())), self.terms.caps * total, total)

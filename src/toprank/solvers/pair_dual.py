@@ -11,8 +11,22 @@ from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.dense_or_sparse import Cholesky
-from toprank.solvers._pair_moves import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, TOTAL, ascend
+from toprank.solvers._pair_moves import ascend
+from toprank.solvers._pair_state import (
+    BOUND_NORM,
+    COST,
+    DELTA,
+    MASS,
+    OPTIMAL,
+    ROW_MISSING,
+    TOTAL,
+    Positives,
+    Products,
+    State,
+    Thresholds,
+)
 from toprank.solvers.problem import WeightedRows, relative_gap
+from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import Rows, WorkingSet
 
 Floats = NDArray[np.float64]
@@ -71,28 +85,19 @@ class DualTerms:
         return 2 * self.tau * self.best_delta(b, d) / float(u.sum()) - self.e if self.tau else 0.0
 
 
-def filled(values: Floats, most: Floats, total: float) -> Floats:
-    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
-    values = np.minimum(values, most)
-    excess = float(values.sum()) - total
-    if excess > 0 or not np.isfinite(most).all():
-        return np.asarray(values * (total / max(total + excess, np.finfo(float).tiny)))
-    spare = np.where(values > 0, most - values, 0.0)
-    if float(spare.sum()) < -excess:
-        spare = most - values
-    return np.asarray(values - spare * (excess / max(float(spare.sum()), np.finfo(float).tiny)))
+class WorkingSetDual:
+    """The dual on a working set: copies of its multipliers, and their moves.
 
-
-class Play:
-    """Copies of the multipliers in play, and what a move needs; `scores` are those of all rows at (u, b)."""
+    `scores` are those of all rows at (u, b), and `members` the numbers of the multipliers among all of their kind.
+    """
 
     def __init__(self, terms: DualTerms, working: WorkingSet, u: Floats, b: Floats, scores: Floats) -> None:
         problem = terms.problem
         self.terms, self.working, self.alpha, self.surrogate = terms, working, problem.alpha, terms.surrogate
         classes = problem.positives, problem.threshold_rows
-        self.in_play = tuple(np.flatnonzero(working.index_of[rows] >= 0) for rows in classes)
-        self.positives, self.thresholds = (working.index_of[r[i]] for r, i in zip(classes, self.in_play, strict=True))
-        of_positives, of_thresholds = self.in_play
+        self.members = tuple(np.flatnonzero(working.index_of[rows] >= 0) for rows in classes)
+        self.positives, self.thresholds = (working.index_of[r[i]] for r, i in zip(classes, self.members, strict=True))
+        of_positives, of_thresholds = self.members
         self.share, self.top, self.u = (x[of_positives] for x in (problem.positive_share, terms.top, u))
         self.caps, self.d, self.b = (x[of_thresholds] for x in (terms.caps, terms.d, b))
         self.threshold_share = problem.threshold_share[of_thresholds]
@@ -156,17 +161,17 @@ class Play:
         return look_u, (self.b > 0) | (h > low_b - spread_b)
 
     def _ascend(self, look_u: Mask, look_b: Mask, steps: int) -> tuple[int, bool]:
-        working, terms, surrogate = self.working, self.terms, self.surrogate
-        curvature = surrogate.width / self.share[look_u]
-        positives, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
-        thresholds, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
+        working, terms, shift, width = self.working, self.terms, self.surrogate.shift, self.surrogate.width
+        rows, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
+        positives = Positives(rows, width / self.share[look_u], top, shift, u, np.empty(len(u)))
+        rows, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
+        slopes, room = np.empty((2, len(b)))
+        thresholds = Thresholds(rows, caps, d, terms.e, terms.tau, b, bound, slopes, room)
+        state = State(self.scores, self.bound_row, self.scalars)
         left, code = steps, ROW_MISSING
         while left > 0 and code == ROW_MISSING:
-            code, missing, done = ascend(
-                working.buffer, working.place, self.diagonal, 1 / self.alpha, positives, curvature, top,
-                surrogate.shift, thresholds, caps, terms.e, d, terms.tau, u, b, self.scores, bound, self.bound_row,
-                self.scalars, 1e-15, left,
-            )  # fmt: skip
+            products = Products(working.buffer, working.place, self.diagonal, 1 / self.alpha)
+            code, missing, done = ascend(products, positives, thresholds, state, left)
             left -= done
             if code == ROW_MISSING:
                 working.fetch(missing)
@@ -256,4 +261,5 @@ class Play:
         new = np.clip(u + change[:m], 0.0, self.top[free_u])
         total = float(self.u.sum() - u.sum() + new.sum())
         rest = (1.0 - self.scalars[MASS]) * total
-        return np.concatenate([new - u, filled(np.maximum(b + change[m:], 0.0), self.caps[free_b] * total, rest) - b])
+        wanted = np.maximum(b + change[m:], 0.0)
+        return np.concatenate([new - u, within_caps(wanted, self.caps[free_b] * total, rest) - b])

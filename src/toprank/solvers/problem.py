@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -12,16 +11,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
-from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Part, Schema, Table, count
+from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
 
 Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
-# Share of the objective at w = 0 below which a difference from it is rounding.
-_NO_GAIN = 64 * float(np.finfo(float).eps)
+# Shares of the objective at w = 0 below which a difference from it is rounding, and above which it is none.
+_NO_GAIN, _A_GAIN = 64 * float(np.finfo(float).eps), 1e-6
 
 
 class WeightedRows:
@@ -58,6 +58,64 @@ class WeightedRows:
         """Weights of the threshold rows, of sum 1."""
         return np.asarray(self.threshold_weights / self.threshold_weights.sum())
 
+    @cached_property
+    def _negatives(self) -> tuple[NDArray[np.intp], Floats]:
+        """Numbers of the negative rows, and their weights of sum 1."""
+        rows = np.flatnonzero(~self.positive)
+        return rows, self.weights[rows] / self.weights[rows].sum()
+
+    def threshold_at(self, scores: Floats) -> float:
+        """The threshold t of the scores of all rows."""
+        return self.formulation.threshold.value(scores[self.threshold_rows], self.threshold_weights)
+
+    def objective(self, squared_norm: float, scores: Floats, t: float | None = None) -> float:
+        """The objective α/2 ‖w‖² + F(s) of given scores, and of their threshold t where it is known."""
+        t, surrogate = self.threshold_at(scores) if t is None else t, self.formulation.surrogate
+        loss = float(self.positive_share @ surrogate.value(t - scores[self.positives]))
+        if self.formulation.false_positives:
+            rows, share = self._negatives
+            loss += float(share @ surrogate.value(scores[rows] - t))
+        return 0.5 * self.alpha * squared_norm + loss
+
+    def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
+        """How much more than the last digits of the objective at a point, whose scores may be known, may be off."""
+        return 0.0
+
+    def row_weights(self, on_positives: Floats | float, on_threshold: Floats | float) -> Floats:
+        """Weights of all rows, of which a row may have two roles."""
+        weights = np.zeros(len(self.positive))
+        weights[self.positives] = on_positives
+        weights[self.threshold_rows] += on_threshold
+        return weights
+
+    def signed(self, y: Floats, p: Floats) -> Floats:
+        """Weights r of all rows, whose sum Σ rᵢ xᵢ is that of the positives by y minus Σy times that of p."""
+        return self.row_weights(y, -y.sum() * p)
+
+    def dual_value(self, point: DualPoint, squared_norm: float) -> tuple[float, float]:
+        """The dual objective at the best multiple of y, and that multiple; `squared_norm` is ‖Σ rᵢ xᵢ‖²."""
+        surrogate, share, conjugate = self.formulation.surrogate, self.positive_share, point.threshold_conjugate
+        return dual_value(surrogate, share, point.y, squared_norm, self.alpha, conjugate)
+
+    def dual_point_at(self, scores: Floats) -> DualPoint:
+        """The dual point that belongs to given scores; its y is scaled so that squares do not overflow."""
+        s = scores[self.threshold_rows]
+        t, p = self.formulation.threshold.evaluate(s, self.threshold_weights)
+        y = self.positive_share * self.formulation.surrogate.derivative(t - scores[self.positives])
+        y /= max(float(y.max()), np.finfo(float).tiny)
+        return DualPoint(y, p, float(p @ s) - t)
+
+    def start_point(self, start: Solution | None) -> DualPoint | None:
+        """Where a method on the dual ended, if that was on as many rows and not at zero.
+
+        The state of files of earlier versions may be an array, or have another multiple of p.
+        """
+        last = None if start is None else start.state
+        if not isinstance(last, DualPoint) or len(last.y) != len(self.positives):
+            return None
+        y, p = np.maximum(last.y, 0.0), np.maximum(last.p, 0.0)
+        return DualPoint(y, p / p.sum()) if len(p) == len(self.threshold_rows) and y.any() and p.any() else None
+
 
 @dataclass(frozen=True)
 class Problem(WeightedRows):
@@ -84,7 +142,12 @@ class Problem(WeightedRows):
 
     def primal(self, w: Floats, scores: Floats) -> float:
         """The objective at w, whose scores are known."""
-        return 0.5 * self.alpha * float(w @ w) + self.formulation.evaluate(scores, self.positive, self.weights)[0]
+        return self.objective(float(w @ w), scores)
+
+    def lower_bound(self, point: DualPoint) -> float:
+        """The dual objective at the best multiple of y: one pass over the data."""
+        v = self.combine(self.signed(point.y, point.p))
+        return self.dual_value(point, float(v @ v))[0]
 
 
 def relative_gap(primal: float, dual: float) -> float:
@@ -98,43 +161,6 @@ def relative_gap(primal: float, dual: float) -> float:
     if dual <= primal:
         return gap
     return 0.0 if gap <= _ROUNDING else gap if gap <= _SINGLE_PRECISION else 1.0
-
-
-def best_on_segment(
-    objective: Callable[[float, Floats], float], squares: tuple[float, float, float], old: Floats, new: Floats
-) -> tuple[float, float]:
-    """The share of the new point at the best point between an old and a new one, and the objective there.
-
-    The objective is a convex function of ‖w‖² and the scores; `squares` are the products old·old, old·new and new·new
-    of the points themselves. The new point itself is taken if the best one cannot be further away than a tenth of the
-    segment; otherwise the best of what nine rounds of golden-section search have seen.
-    """
-    aa, ab, bb = squares
-
-    def at(share: float) -> float:
-        squared = (1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb
-        return objective(squared, (1 - share) * old + share * new)
-
-    end = at(1.0)
-    if end <= at(0.9):
-        return 1.0, end
-    low, high, golden = 0.0, 1.0, 0.6180339887498949
-    left, right = 1 - golden, golden
-    below, above = at(left), at(right)
-    seen = [(at(0.0), 0.0), (end, 1.0), (below, left), (above, right)]
-    for _ in range(8):
-        if below < above:
-            high, right, above = right, left, below
-            left = high - golden * (high - low)
-            below = at(left)
-            seen.append((below, left))
-        else:
-            low, left, below = left, right, above
-            right = low + golden * (high - low)
-            above = at(right)
-            seen.append((above, right))
-    value, share = min(seen)
-    return share, value
 
 
 @dataclass(frozen=True)
@@ -170,8 +196,8 @@ class Solution:
             "n_iter": count(),
             "converged": FLAG,
             "history": Table(others=Items(Number(finite=False))),
-            "state": Chosen(
-                lambda known, value: Array("f8", (None,)) if isinstance(value, np.ndarray) else Part(("saved_state",)),
+            "state": Chosen(  # files of earlier versions may hold an array, which is not used
+                lambda known, value: Array("f8", (None,)) if isinstance(value, np.ndarray) else Kind((DualPoint,)),
                 none=True,
             ),
             "scores": Array("f", (None,), none=True),
@@ -188,8 +214,8 @@ class Solution:
     n_iter: int
     converged: bool
     history: dict[str, list[float]]
-    state: Any = None
-    """What a warm start may use; each solver knows its own."""
+    state: DualPoint | None = None
+    """Where a method on the dual ended, for a warm start."""
     scores: Floats | None = None
     """Scores of the rows, where the solver has them."""
     dual_point: DualPoint | None = None
@@ -207,12 +233,21 @@ class Solution:
         """Relative duality gap."""
         return relative_gap(self.primal, self.dual)
 
+    def recertified(self, primal: float, dual: float, tol: float, **changes: Any) -> Solution:
+        """The solution with objective and bound computed again, which the last row of the history has too."""
+        history, gap = {name: list(values) for name, values in self.history.items()}, relative_gap(primal, dual)
+        history["primal"][-1], history["dual"][-1], history["gap"][-1] = primal, dual, gap
+        return replace(self, primal=primal, dual=dual, converged=gap <= tol, history=history, **changes)
+
 
 def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
     zeros = np.zeros(len(problem.positive))
     at_zero, _, t = problem.formulation.evaluate(zeros, problem.positive, problem.weights)
-    if problem.formulation.false_positives or abs(solution.primal - at_zero) > _NO_GAIN * at_zero:
+    gain = abs(solution.primal - at_zero)
+    if problem.formulation.false_positives or gain > _A_GAIN * at_zero:
+        return solution
+    if gain > _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores):
         return solution
     scores = None if solution.scores is None else zeros
     return replace(solution, coef=np.zeros_like(solution.coef), primal=at_zero, threshold=t, scores=scores)
@@ -225,15 +260,24 @@ class Recorder:
     verbose: int = 0
     passes: float = 0.0
     start: float = field(default_factory=time.perf_counter)
-    rows: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
+    names: tuple[str, ...] = HISTORY
+    message: str = "iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e"
+    rows: dict[str, list[float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = {name: [] for name in self.names}
 
     def record(self, iteration: int, primal: float, dual: float) -> None:
-        """Add a row; with `verbose`, log it too."""
-        values = (iteration, self.passes, time.perf_counter() - self.start, primal, dual, relative_gap(primal, dual))
-        for name, value in zip(HISTORY, values, strict=True):
+        """Add a row of an objective and its lower bound."""
+        self.add(iteration, primal, dual, relative_gap(primal, dual))
+
+    def add(self, iteration: int, *known: float) -> None:
+        """Add a row of what is known after an iteration; with `verbose`, log it too."""
+        values = (iteration, self.passes, time.perf_counter() - self.start, *known)
+        for name, value in zip(self.names, values, strict=True):
             self.rows[name].append(value)
         if self.verbose:
-            logger().info("iteration %d: passes %.1f, %.2f s, objective %.6g, lower bound %.6g, gap %.1e", *values)
+            logger().info(self.message, *values)
 
 
 def logger() -> logging.Logger:

@@ -32,6 +32,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from toprank.formulations.thresholds import Threshold
+from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
 from toprank.solvers.registry import require_fit
 
@@ -82,14 +83,11 @@ def solve_grill(
     require_fit("restarts", problem)
     if n_restarts < 1:
         raise ValueError(f"n_restarts={n_restarts} leaves nowhere to start from; use 1 or more")
-    search = _Search(problem, tol, max_iter, Recorder(verbose))
+    search = _Search(problem, max_iter, Incumbent(problem, tol, Recorder(verbose)))
     random = check_random_state(random_state)
     for direction in _directions(problem, n_restarts, random, max_iter, start):
         search.run(direction)
-    best = search.best
-    return Solution(
-        best.w, best.threshold, best.primal, -np.inf, search.n_iter, search.stationary, search.recorder.rows
-    )
+    return search.incumbent.solution(search.stationary)
 
 
 @dataclass(frozen=True)
@@ -136,17 +134,16 @@ class _Point:
 
 
 class _Search:
-    """The best point so far, and the way to further ones."""
+    """The way to stationary points from one start after the other."""
 
-    def __init__(self, problem: Problem, tol: float, max_iter: int, recorder: Recorder) -> None:
-        self.problem, self.tol, self.max_iter, self.recorder = problem, tol, max_iter, recorder
-        zero = np.zeros(problem.X.shape[1])
-        self.best = _at(problem, zero, np.zeros(len(problem.positive)))
-        loss_gradient = problem.formulation.evaluate(self.best.scores, problem.positive, problem.weights)[1]
+    def __init__(self, problem: Problem, max_iter: int, incumbent: Incumbent) -> None:
+        self.problem, self.incumbent, self.tol, self.max_iter = problem, incumbent, incumbent.tol, max_iter
+        self.recorder, self.stationary = incumbent.recorder, False
+        zeros = np.zeros(len(problem.positive))
+        loss_gradient = problem.formulation.evaluate(zeros, problem.positive, problem.weights)[1]
         self.gradient_scale = float(np.linalg.norm(problem.combine(loss_gradient)))
-        self.n_iter, self.stationary = 0, False
-        recorder.passes += 1
-        recorder.record(0, self.best.primal, -np.inf)
+        self.recorder.passes += 1
+        self._offer(_at(problem, np.zeros(problem.X.shape[1]), zeros), stationary=False)
 
     def run(self, direction: Floats) -> None:
         """All stages from one start."""
@@ -163,9 +160,10 @@ class _Search:
 
     def _offer(self, point: _Point, stationary: bool) -> None:
         """Keep the better point; the end of a descent counts even if it is the point that it began with."""
-        if point.primal < self.best.primal or (stationary and point.primal == self.best.primal):
-            self.best, self.stationary = point, stationary
-        self.recorder.record(self.n_iter, self.best.primal, -np.inf)
+        is_best = self.incumbent.offer(point.primal, point.w, point.scores)
+        if is_best or (stationary and point.primal == self.incumbent.primal):
+            self.stationary = stationary
+        self.incumbent.record()
 
     def _smoothed(self, w: Floats, width: float) -> Floats:
         """L-BFGS with the smoothed quantile."""
@@ -174,7 +172,7 @@ class _Search:
         smoothed = replace(problem, formulation=replace(problem.formulation, threshold=SmoothedQuantile(tau, width)))
         options = {"maxiter": self.max_iter, "ftol": 1e-3 * self.tol}
         result = minimize(lambda w: _objective(smoothed, w), w, jac=True, method="L-BFGS-B", options=options)
-        self.n_iter += int(result.nit)
+        self.incumbent.n_iter += int(result.nit)
         self.recorder.passes += 2 * int(result.nfev) + 1
         return np.asarray(result.x)
 
@@ -187,7 +185,7 @@ class _Search:
         smallest = self.tol * float(np.std(point.scores))
         length = 1.0
         for _ in range(self.max_iter):
-            self.n_iter += 1
+            self.incumbent.n_iter += 1
             direction = -_shortest_subgradient(self.problem, point, radius, most)
             self.recorder.passes += 1
             following = None
@@ -228,9 +226,10 @@ def _free_threshold(problem: Problem, max_iter: int) -> Floats:
     def objective(wt: Floats) -> tuple[float, Floats]:
         w, t = wt[:-1], float(wt[-1])
         free = replace(problem.formulation, threshold=_Constant(t))
-        loss, slopes, _ = free.evaluate(problem.scores(w), problem.positive, problem.weights)
+        scores = problem.scores(w)
+        slopes = free.evaluate(scores, problem.positive, problem.weights)[1]
         gradient = problem.combine(slopes) + problem.alpha * w
-        return 0.5 * problem.alpha * float(w @ w) + loss, np.append(gradient, -slopes.sum())
+        return problem.objective(float(w @ w), scores, t), np.append(gradient, -slopes.sum())
 
     start = np.zeros(problem.X.shape[1] + 1)
     result = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
@@ -260,14 +259,15 @@ def _widths(problem: Problem) -> list[float]:
 
 
 def _at(problem: Problem, w: Floats, scores: Floats) -> _Point:
-    loss, _, threshold = problem.formulation.evaluate(scores, problem.positive, problem.weights)
-    return _Point(w, scores, threshold, 0.5 * problem.alpha * float(w @ w) + loss)
+    t = problem.threshold_at(scores)
+    return _Point(w, scores, t, problem.objective(float(w @ w), scores, t))
 
 
 def _objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
     """The objective and its gradient: two passes."""
-    loss, slopes, _ = problem.formulation.evaluate(problem.scores(w), problem.positive, problem.weights)
-    return 0.5 * problem.alpha * float(w @ w) + loss, problem.combine(slopes) + problem.alpha * w
+    scores = problem.scores(w)
+    _, slopes, t = problem.formulation.evaluate(scores, problem.positive, problem.weights)
+    return problem.objective(float(w @ w), scores, t), problem.combine(slopes) + problem.alpha * w
 
 
 def _shortest_subgradient(problem: Problem, point: _Point, radius: float, most: int) -> Floats:

@@ -19,11 +19,10 @@ from toprank.formulations.thresholds import Threshold
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import Phase
 from toprank.solvers.problem import Problem, Solution
-from toprank.solvers.traits import ROWS_IN_MEMORY, TraitsOfKernel, TraitsOfRows
+from toprank.solvers.traits import ROWS_IN_MEMORY, Traits
 
 Matrix = Literal["rows", "kernel"]
 MATRICES: dict[Matrix, str] = {"rows": "rows of features", "kernel": "kernel values"}
-TRAITS: dict[str, Callable[[Any], Any]] = {"rows": TraitsOfRows, "kernel": TraitsOfKernel}
 # Places in the chain: what may be quick, what always arrives, what helps where that fails.
 _QUICK, _SURE, _RESCUE = range(3)
 # Moves of the pair method with a kernel, in all and for each row, after which it has stalled.
@@ -63,8 +62,8 @@ class Turn:
 
     place: int
     words: str
-    comes: Callable[[Any], bool] = lambda traits: True
-    budget: Callable[[Any], int | None] = lambda traits: None
+    comes: Callable[[Traits], bool] = lambda data: True
+    budget: Callable[[Traits], int | None] = lambda data: None
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -106,123 +105,57 @@ class Solver:
         return Phase(self.name, solve, budget, {name: settings[name] for name in self.options} | options)
 
 
-def _linear_moves(data: TraitsOfRows) -> int:
+def _linear_moves(data: Traits) -> int:
     return 5000 + 40 * min(data.n, ROWS_IN_MEMORY)
 
 
-def _kernel_moves(data: TraitsOfKernel) -> int:
+def _kernel_moves(data: Traits) -> int:
     return _MOVES + _MOVES_A_ROW * data.n
 
 
+_ALWAYS = Turn(_SURE, "always")
+_IN_MEMORY = {"within_memory": True}
 SOLVERS = (
-    Solver(
-        "newton",
-        "rows",
-        "working_set_newton.solve_newton",
-        "primal-dual interior point on a working set of rows",
-        needs=(MAXIMUM,),
-        turns=(Turn(_SURE, "always"),),
-    ),
-    Solver(
-        "newton",
-        "rows",
-        "smooth_newton.solve_smooth_newton",
-        "Newton's method; for the hinge on Huberised hinges of falling width, then an interior-point method",
-        needs=(IMPLICIT,),
-        turns=(Turn(_SURE, "always"),),
-    ),
-    Solver(
-        "pairs",
-        "rows",
-        "pair_ascent.solve_linear_pairs",
-        "ascent of the dual by two multipliers at a time, with a working set and Newton steps",
-        needs=(CONVEX, PIECES),
-        turns=(
-            Turn(
-                _QUICK,
-                'for means of the largest scores, before "newton" on other wide sparse data',
-                lambda data: data.of_maximum and data.is_wide and not data.is_even,
-                _linear_moves,
-                {"within_memory": True},
-            ),
-            Turn(
-                _RESCUE,
-                f"after it on up to {ROWS_IN_MEMORY:,} rows that are dense or narrow",
-                lambda data: data.of_maximum and not data.is_wide and data.has_few_rows,
-                _linear_moves,
-                {"within_memory": True},
-            ),
-        ),
-    ),
-    Solver(
-        "pairs",
-        "kernel",
-        "pair_ascent.solve_kernel_pairs",
-        "the same, as products of rows are all that it needs",
-        needs=(CONVEX, PIECES),
-        options=("cache_size",),
-        turns=(
-            Turn(
-                _QUICK,
-                'before "low-rank", but not for polynomial kernels of few directions, nor with the surrogate quantile '
-                f"for more than {ROWS_IN_MEMORY:,} rows",
-                lambda data: not data.has_low_rank and (data.of_maximum or data.has_few_rows),
-                _kernel_moves,
-            ),
-        ),
-    ),
-    Solver(
-        "apg",
-        "rows",
-        "apg.solve_apg",
-        "the TopPush paper: accelerated gradients on the dual, exact projection in linear time",
-        needs=(MAXIMUM,),
-        turns=(
-            Turn(
-                _QUICK,
-                'before "newton" on wide sparse data whose columns are alike, with adapted steps',
-                lambda data: data.is_wide and data.is_even,
-                options={"adaptive": True, "patience": 50},
-            ),
-        ),
-    ),
-    Solver(
-        "restarts",
-        "rows",
-        "quantile_descent.solve_grill",
-        "smoothed quantile, then descent along shortest subgradients, from several starts",
-        "a stationary point, no certificate",
-        needs=(QUANTILE,),
-        options=("random_state",),
-        turns=(Turn(_SURE, "always"),),
-        public=False,
-    ),
-    Solver(
-        "sgd",
-        "rows",
-        "sgd.solve_sgd",
-        "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
-        options=("random_state",),
-    ),
-    Solver(
-        "low-rank",
-        "kernel",
-        "low_rank.solve_low_rank",
-        '"newton" on a growing factor of the kernel matrix',
-        "duality gap of the true kernel",
-        needs=(CONVEX,),
-        turns=(Turn(_SURE, "always"),),
-    ),
-    Solver(
-        "dual-cd",
-        "kernel",
-        "dual_cd.solve_dual_cd",
-        "the kernel paper: a random multiplier and its best partner",
-        "duality gap, where it gets there",
-        needs=(CONVEX, ONE_PIECE),
-        options=("random_state",),
-    ),
-)
+    Solver("newton", "rows", "working_set_newton.solve_newton",
+           "primal-dual interior point on a working set of rows", needs=(MAXIMUM,), turns=(_ALWAYS,)),
+    Solver("newton", "rows", "smooth_newton.solve_smooth_newton",
+           "Newton's method; for the hinge on Huberised hinges of falling width, then an interior-point method",
+           needs=(IMPLICIT,), turns=(_ALWAYS,)),
+    Solver("pairs", "rows", "pair_ascent.solve_linear_pairs",
+           "ascent of the dual by two multipliers at a time, with a working set and Newton steps",
+           needs=(CONVEX, PIECES), turns=(
+               Turn(_QUICK, 'for means of the largest scores, before "newton" on other wide sparse data',
+                    lambda data: data.of_maximum and data.is_wide and not data.is_even, _linear_moves, _IN_MEMORY),
+               Turn(_RESCUE, f"after it on up to {ROWS_IN_MEMORY:,} rows that are dense or narrow",
+                    lambda data: data.of_maximum and not data.is_wide and data.has_few_rows, _linear_moves, _IN_MEMORY),
+           )),
+    Solver("pairs", "kernel", "pair_ascent.solve_kernel_pairs",
+           "the same, as products of rows are all that it needs",
+           needs=(CONVEX, PIECES), options=("cache_size",), turns=(
+               Turn(_QUICK, 'before "low-rank", but not for polynomial kernels of few directions, nor with the '
+                    f"surrogate quantile for more than {ROWS_IN_MEMORY:,} rows",
+                    lambda data: not data.has_low_rank and (data.of_maximum or data.has_few_rows), _kernel_moves),
+           )),
+    Solver("apg", "rows", "apg.solve_apg",
+           "the TopPush paper: accelerated gradients on the dual, exact projection in linear time",
+           needs=(MAXIMUM,), turns=(
+               Turn(_QUICK, 'before "newton" on wide sparse data whose columns are alike, with adapted steps',
+                    lambda data: data.is_wide and data.is_even, options={"adaptive": True, "patience": 50}),
+           )),
+    Solver("restarts", "rows", "quantile_descent.solve_grill",
+           "smoothed quantile, then descent along shortest subgradients, from several starts",
+           "a stationary point, no certificate",
+           needs=(QUANTILE,), options=("random_state",), turns=(_ALWAYS,), public=False),
+    Solver("sgd", "rows", "sgd.solve_sgd",
+           "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
+           options=("random_state",)),
+    Solver("low-rank", "kernel", "low_rank.solve_low_rank",
+           '"newton" on a growing factor of the kernel matrix', "duality gap of the true kernel",
+           needs=(CONVEX,), turns=(_ALWAYS,)),
+    Solver("dual-cd", "kernel", "dual_cd.solve_dual_cd",
+           "the kernel paper: a random multiplier and its best partner", "duality gap, where it gets there",
+           needs=(CONVEX, ONE_PIECE), options=("random_state",)),
+)  # fmt: skip
 
 
 def solver_names(formulation: Formulation, matrices: Iterable[Matrix]) -> tuple[str, ...]:
@@ -259,7 +192,7 @@ def phases_for(name: str, problem: Problem | KernelProblem, settings: Mapping[st
     fitting = [s for s in SOLVERS if s.matrix == problem.matrix and not s.lacks(problem.formulation)]
     if name != "auto":
         return [next(s for s in fitting if s.name == name).phase(settings)]
-    data = TRAITS[problem.matrix](problem)
+    data = Traits(problem)
     chain = [(turn, s) for s in fitting for turn in s.turns if turn.comes(data)]
     chain.sort(key=lambda entry: entry[0].place)
     return [s.phase(settings, turn.budget(data), **turn.options) for turn, s in chain]

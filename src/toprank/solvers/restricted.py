@@ -29,11 +29,11 @@ from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Surrogate
 from toprank.formulations.thresholds import top_mean
 from toprank.solvers.centring import centre_positives, centre_threshold
+from toprank.solvers.projection import within_caps
 from toprank.solvers.working_rows import WorkingRows
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
-_TINY = 1e-300
 _LEAST = 1e-100
 # Part of the distance to the end of its domain that a Newton step may leave of a multiplier that is its own barrier.
 _LEFT = 0.01
@@ -148,11 +148,7 @@ class Restricted:
         """An exactly feasible dual point near the iterate: u of the positives, and p of the threshold rows in play."""
         b = state.y[self.m :]
         p = b * (self.k0 / b.sum())
-        if self.caps is not None:
-            p = np.minimum(p, self.caps)
-            spare = self.caps - p
-            p += spare * ((self.k0 - p.sum()) / max(float(spare.sum()), _TINY))
-        return state.y[: self.m], p
+        return state.y[: self.m], p if self.caps is None else within_caps(p, self.caps, self.k0)
 
     def lower_bound(self, state: State) -> float:
         """D at an exactly feasible point near the iterate: a bound for the whole problem too."""

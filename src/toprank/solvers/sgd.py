@@ -43,9 +43,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from toprank.formulations.certificates import lower_bound_at
 from toprank.formulations.formulation import Formulation
-from toprank.solvers.problem import Problem, Recorder, Solution, relative_gap
+from toprank.solvers.incumbent import Incumbent
+from toprank.solvers.problem import Problem, Recorder, Solution
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -108,20 +108,18 @@ def solve_sgd(
     if delayed is None:
         delayed = _can_be_delayed(problem.formulation)
     _check(problem, batch_size, step, delayed)
-    recorder = Recorder(verbose)
-    first = _Point.at(problem, np.zeros(problem.X.shape[1]) if start is None else start.coef, recorder)
+    incumbent = Incumbent(problem, tol, Recorder(verbose))
+    first = _Point.at(problem, np.zeros(problem.X.shape[1]) if start is None else start.coef, incumbent.recorder)
     random = check_random_state(random_state)
     n_batches = _number_of_batches(problem, batch_size)
     gradients = (_DelayedGradients if delayed else _BasicGradients)(problem, n_batches, random)
-    best = _Best(problem, first, recorder)
-    step = _polyak_step(problem, first, best.dual, recorder) if step is None else float(step)
-    n_iter, converged = 0, best.is_optimal(tol)
+    _certify(problem, [first], incumbent)
+    incumbent.record()
+    step = _polyak_step(problem, first, incumbent.dual, incumbent.recorder) if step is None else float(step)
+    converged = incumbent.converged
     if step > 0 and not converged:
-        n_iter, converged = _run(problem, gradients, best, _Steps(step, 1 / problem.alpha), tol, max_iter)
-    threshold = problem.formulation.threshold.value(
-        best.point.scores[problem.threshold_rows], problem.threshold_weights
-    )
-    return Solution(best.point.w, threshold, best.point.primal, best.dual, n_iter, converged, recorder.rows)
+        converged = _run(problem, gradients, first, incumbent, _Steps(step, 1 / problem.alpha), max_iter)
+    return incumbent.solution(converged)
 
 
 @dataclass
@@ -140,31 +138,13 @@ class _Point:
         return cls(w, scores, problem.primal(w, scores))
 
 
-class _Best:
-    """The best point and the best lower bound so far."""
-
-    def __init__(self, problem: Problem, point: _Point, recorder: Recorder) -> None:
-        self.problem, self.recorder = problem, recorder
-        self.convex = problem.formulation.is_convex
-        self.point, self.dual = point, -np.inf
-        self._raise_bound()
-        recorder.record(0, point.primal, self.dual)
-
-    def offer(self, points: list[_Point]) -> None:
-        """Keep the best of the points and of the one that is known."""
-        following = min([self.point, *points], key=lambda point: point.primal)
-        if following is not self.point:
-            self.point = following
-            self._raise_bound()
-
-    def is_optimal(self, tol: float) -> bool:
-        """Whether the certificate says so."""
-        return relative_gap(self.point.primal, self.dual) <= tol
-
-    def _raise_bound(self) -> None:
-        if self.convex:
-            self.dual = max(self.dual, lower_bound_at(self.problem, self.point.scores))
-            self.recorder.passes += 1
+def _certify(problem: Problem, points: list[_Point], incumbent: Incumbent) -> None:
+    """Offer points; a better one brings a lower bound, if the problem is convex."""
+    taken = [incumbent.offer(point.primal, point.w, point.scores) for point in points]
+    if any(taken) and problem.formulation.is_convex:
+        known = problem.dual_point_at(incumbent.scores)
+        incumbent.raise_bound(problem.lower_bound(known), known)
+        incumbent.recorder.passes += 1
 
 
 @dataclass
@@ -264,38 +244,39 @@ class _DelayedGradients:
 
 
 def _run(
-    problem: Problem, gradients: _Gradients, best: _Best, steps: _Steps, tol: float, max_iter: int
-) -> tuple[int, bool]:
-    """Epochs until the certificate, or the lack of progress of a non-convex problem, ends them."""
-    recorder, point = best.recorder, best.point
+    problem: Problem, gradients: _Gradients, point: _Point, incumbent: Incumbent, steps: _Steps, max_iter: int
+) -> bool:
+    """Epochs until the certificate, or the lack of progress of a non-convex problem, ends them: whether it did."""
+    recorder, convex, tol = incumbent.recorder, problem.formulation.is_convex, incumbent.tol
     ceiling = point.primal
     radius = float(np.sqrt(2 * ceiling / problem.alpha))
     primals, shortest, idle = [ceiling], steps.first / 2**HALVINGS, 0
     gradients.restart(point, recorder)
-    for n_iter in range(1, max_iter + 1):
-        before = best.point.primal
+    while incumbent.n_iter < max_iter:
+        before = incumbent.primal
         points = [_Point.at(problem, w, recorder) for w in _epoch(problem, gradients, point.w, steps, radius)]
         recorder.passes += 2
-        best.offer(points)
-        idle = 0 if best.point.primal < before else idle + 1
+        incumbent.n_iter += 1
+        _certify(problem, points, incumbent)
+        idle = 0 if incumbent.primal < before else idle + 1
         diverged = not (points and points[0].primal <= ceiling)
-        if diverged or (idle >= IDLE and not best.convex):
+        if diverged or (idle >= IDLE and not convex):
             steps.first /= 2
             idle = 0
-            point = point if gradients.monotone else best.point
+            point = point if gradients.monotone else _Point(incumbent.coef, incumbent.scores, incumbent.primal)
             gradients.restart(point, recorder)
         else:
             point = points[0]
             ceiling = point.primal if gradients.monotone else ceiling
         if not diverged:
-            primals.append(best.point.primal)
-        recorder.record(n_iter, best.point.primal, best.dual)
+            primals.append(incumbent.primal)
+        incumbent.record()
         stalled = len(primals) > PATIENCE and primals[-1 - PATIENCE] - primals[-1] <= tol * primals[-1]
-        if best.is_optimal(tol) or (stalled and not best.convex):
-            return n_iter, True
+        if incumbent.converged or (stalled and not convex):
+            return True
         if steps.first < shortest:
-            return n_iter, False
-    return max_iter, False
+            break
+    return False
 
 
 def _epoch(problem: Problem, gradients: _Gradients, w: Floats, steps: _Steps, radius: float) -> list[Floats]:

@@ -36,7 +36,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import Surrogate
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
@@ -135,7 +134,7 @@ def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent
     point: _Point | None = _evaluate(smooth, w, None, recorder)
     while point is not None:
         w, before = point.w, (incumbent.primal, incumbent.dual)
-        _offer(problem, smooth, point, incumbent)
+        _certify(problem, smooth, point, incumbent)
         incumbent.record()
         is_better = incumbent.primal < before[0] * (1 - 1e-12) or incumbent.dual > before[1] + 1e-12 * abs(before[1])
         stalls = 0 if is_better else stalls + 1
@@ -153,17 +152,17 @@ def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
 
     The objective is differentiable there, so w = 0 is optimal only if these means agree.
     """
-    if incumbent.w.any() or not len(incumbent.w):
+    if incumbent.coef.any() or not len(incumbent.coef):
         return
     threshold = problem.formulation.threshold.implicit
-    point = _evaluate(problem, incumbent.w, None, incumbent.recorder)
+    point = _evaluate(problem, incumbent.coef, None, incumbent.recorder)
     # the hinge is linear as long as no score has moved by more than τ/β
     moved = max(float(np.abs(problem.scores(point.gradient)).max()), np.finfo(float).tiny)
     length = min(1 / problem.alpha, threshold.tau / threshold.beta / moved)
     following = _line_search(problem, point, -length * point.gradient, incumbent.recorder)
     if following is not None:
         incumbent.n_iter += 1
-        _offer(problem, problem, following, incumbent)
+        _certify(problem, problem, following, incumbent)
         incumbent.record()
 
 
@@ -214,9 +213,7 @@ def _centre_and_pull(
     With `without_rounding`, entries of the latter that are no larger than the rounding errors of their sum are zero: so
     they are for data that differ from X in the last digits (Oettli and Prager 1964), and a bound with them is a bound.
     """
-    on_threshold, on_positives = np.zeros(len(problem.positive)), np.zeros(len(problem.positive))
-    on_threshold[problem.threshold_rows] = p
-    on_positives[problem.positives] = unit
+    on_positives, on_threshold = problem.row_weights(unit, 0.0), problem.row_weights(0.0, p)
     centre = problem.combine(on_threshold)
     pull = problem.combine(on_positives) - unit.sum() * centre
     recorder.passes += 2
@@ -231,32 +228,27 @@ def _centre_and_pull(
 def _hessian_weights(problem: Problem, point: _Point) -> Floats:
     """Weights h of the rows in the Hessian over the scale."""
     threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
-    h = np.zeros(len(point.scores))
     if surrogate.in_log_domain:  # the exponential bends as much as it rises
-        h[problem.positives] = point.largest * point.unit
+        on_positives = point.largest * point.unit
     else:
         z = point.threshold - point.scores[problem.positives]
-        h[problem.positives] = np.exp(-point.log_scale) * problem.positive_share * surrogate.curvature(z)
+        on_positives = np.exp(-point.log_scale) * problem.positive_share * surrogate.curvature(z)
     S = point.largest * float(point.unit.sum())
     s, share = point.scores[problem.threshold_rows], problem.threshold_share
-    h[problem.threshold_rows] += threshold.curvature(s, share, point.threshold, S)
-    return h
+    return problem.row_weights(on_positives, threshold.curvature(s, share, point.threshold, S))
 
 
-def _offer(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumbent) -> None:
+def _certify(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumbent) -> None:
     """Offer objective and lower bound of the problem itself at a point of the smoothed one."""
-    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
-    s = point.scores[problem.threshold_rows]
+    s, threshold = point.scores[problem.threshold_rows], problem.formulation.threshold.implicit
     if smooth is problem:
         t, conjugate = point.threshold, float(point.p @ s) - point.threshold
     else:
         t = threshold.solve(s, problem.threshold_share)
         conjugate = threshold.conjugate(point.p, problem.threshold_share)
-    loss = problem.positive_share @ surrogate.value(t - point.scores[problem.positives])
-    incumbent.offer(0.5 * problem.alpha * float(point.w @ point.w) + float(loss), point.w, point.scores)
-    squared_norm = float(point.pull @ point.pull)
-    dual, _ = dual_value(surrogate, problem.positive_share, point.unit, squared_norm, problem.alpha, conjugate)
-    incumbent.raise_bound(dual, DualPoint(point.unit, point.p, conjugate))
+    incumbent.offer(problem.objective(float(point.w @ point.w), point.scores, t), point.w, point.scores)
+    known = DualPoint(point.unit, point.p, conjugate)
+    incumbent.raise_bound(problem.dual_value(known, float(point.pull @ point.pull))[0], known)
 
 
 def _is_done(problem: Problem, point: _Point, incumbent: Incumbent) -> bool:
@@ -286,8 +278,7 @@ def _offer_linearised(problem: Problem, point: _Point, solve: Solve, incumbent: 
     Where the loss stays huge, the rounding of the scores alone spoils the balance of the rows in y and p taken at them;
     the linearised ones are balanced by the Newton equation itself, which is solved again for what is left.
     """
-    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
-    share = problem.positive_share
+    threshold = problem.formulation.threshold.implicit
     w, gradient, unit, p = point.w, point.gradient, point.unit, point.p
     for _ in range(_REFINEMENTS):
         move = -solve(gradient)
@@ -300,9 +291,8 @@ def _offer_linearised(problem: Problem, point: _Point, solve: Solve, incumbent: 
             break
         w, p = w + move, p / p.sum()
         _, pull = _centre_and_pull(problem, unit, p, True, incumbent.recorder)
-        conjugate = threshold.conjugate(p, problem.threshold_share)
-        dual, _ = dual_value(surrogate, share, unit, float(pull @ pull), problem.alpha, conjugate)
-        incumbent.raise_bound(dual, DualPoint(unit, p, conjugate))
+        known = DualPoint(unit, p, threshold.conjugate(p, problem.threshold_share))
+        incumbent.raise_bound(problem.dual_value(known, float(pull @ pull))[0], known)
         gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
-from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import Problem
 from toprank.solvers.working_rows import MOST_FEATURES
 
@@ -24,9 +23,9 @@ ROWS_IN_MEMORY = 8000
 
 @dataclass(frozen=True)
 class Traits:
-    """Answers about the data of a problem."""
+    """Answers about a problem; some are for rows of features only, `has_low_rank` is for kernels."""
 
-    problem: Problem | KernelProblem
+    problem: Any
 
     @property
     def n(self) -> int:
@@ -41,14 +40,7 @@ class Traits:
     @property
     def of_maximum(self) -> bool:
         """Whether the threshold is a maximum, so that only rows at the top have multipliers."""
-        return self.problem.formulation.threshold.is_maximum
-
-
-@dataclass(frozen=True)
-class TraitsOfRows(Traits):
-    """Answers about rows of features."""
-
-    problem: Problem
+        return bool(self.problem.formulation.threshold.is_maximum)
 
     @property
     def is_wide(self) -> bool:
@@ -60,18 +52,11 @@ class TraitsOfRows(Traits):
         """Whether no direction weighs much more than in random data."""
         return self.n >= _MANY_ROWS and unevenness(self.problem.X) <= _ALIKE
 
-
-@dataclass(frozen=True)
-class TraitsOfKernel(Traits):
-    """Answers about a kernel matrix."""
-
-    problem: KernelProblem
-
     @property
     def has_low_rank(self) -> bool:
         """Whether the kernel is known to have few directions, at most half as many as rows."""
         kernel, d = self.problem.gram.kernel, self.problem.gram.X.shape[1]
-        return kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= self.n
+        return bool(kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= self.n)
 
 
 def unevenness(X: Any) -> float:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.formulations.thresholds import top_mean
+from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
-from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution, best_on_segment, relative_gap
+from toprank.solvers.problem import DualPoint, Problem, Solution
 from toprank.solvers.restricted import Restricted, State
 from toprank.solvers.working_rows import MOST_FEATURES, WorkingRows
 
@@ -31,10 +32,6 @@ Rows = NDArray[np.intp]
 _SMALL_PART = 1500
 # Up to this number of threshold rows all of them are in the working set.
 _ALL_ROWS = 4000
-# Relative gap at which w = 0 is taken for the optimum.
-_COLLAPSE = 1e-9
-# Relative difference of objectives next to w = 0 that may be rounding alone.
-_ROUNDING = 16 * float(np.finfo(float).eps)
 # So many working sets in a row that could not be solved, or that brought no progress, end the run.
 _FAILURES = 12
 # Steps of the interior-point method on one working set.
@@ -45,75 +42,55 @@ def solve_newton(
     problem: Problem, *, tol: float = 1e-4, max_iter: int = 1000, verbose: int = 0, start: Solution | None = None
 ) -> Solution:
     """Minimise a formulation with the mean of the k largest scores to a relative duality gap of `tol`."""
-    return _WorkingSetSolver(problem, tol, max_iter, Recorder(verbose)).run(start)
+    return _WorkingSetSolver(problem, max_iter, _from_zero(problem, tol, verbose)).run(start)
+
+
+def _from_zero(problem: Problem, tol: float, verbose: int = 0) -> Incumbent:
+    return Incumbent.from_zero(problem, problem.X.shape[1], tol, verbose)
 
 
 class _WorkingSetSolver:
-    """The outer loop: what is known so far, and the choice of rows."""
+    """The outer loop and the choice of rows."""
 
-    def __init__(self, problem: Problem, tol: float, max_iter: int, recorder: Recorder) -> None:
-        self.problem, self.tol, self.max_iter, self.recorder = problem, tol, max_iter, recorder
+    def __init__(self, problem: Problem, max_iter: int, incumbent: Incumbent) -> None:
+        self.problem, self.max_iter, self.incumbent = problem, max_iter, incumbent
+        self.tol, self.recorder = incumbent.tol, incumbent.recorder
         self.caps = problem.formulation.threshold.caps(problem.threshold_weights)
         self.surrogate = problem.formulation.surrogate
         self.has_barrier = self.surrogate.is_own_barrier
         self.n, self.d = problem.X.shape
         self.m, self.n_threshold = len(problem.positives), len(problem.threshold_rows)
-        self.w, self.scores = np.zeros(self.d), np.zeros(self.n)
-        self.at_zero = self._objective(0.0, self.scores)
-        self.primal, self.dual = self.at_zero, 0.0
-        self.dual_outcome: Outcome | None = None
-        self.newest_scores, self.share_of_newest = self.scores, 0.0
-        self.n_iter = 0
+        self.newest_scores, self.share_of_newest = incumbent.scores, 0.0
         self.size = self._first_size()
         few = self.n_threshold <= max(_ALL_ROWS, 1.2 * self.size) and self.n <= 8 * _ALL_ROWS
         self.takes_all = (few and self.d <= MOST_FEATURES) or self.n <= 2 * _SMALL_PART
 
     def run(self, start: Solution | None = None) -> Solution:
         """Steps 1 to 6."""
+        incumbent, outcome = self.incumbent, None
+        # 1. The first point.
         gap = self._first_point(start)
-        base_mu = 0.1 if self.has_barrier else 10.0
         inner_tol = 0.5 * self.tol if self.takes_all else max(0.3 * self.tol, 0.1 * gap)
-        outcome: Outcome | None = None
         failures, stalls, previous = 0, 0, np.inf
-        while self.n_iter < self.max_iter and max(failures, stalls) < _FAILURES:
+        while incumbent.n_iter < self.max_iter and max(failures, stalls) < _FAILURES:
+            # 2. The working set.
             restricted = self._restricted(outcome)
             restricted.refine = failures > 0
-            mu = base_mu * (1, 30, 1 / 30, 1000)[failures % 4] * gap * self.primal / restricted.n_products
-            if outcome is not None and self.share_of_newest >= 0.9 and failures % 4 == 0:
-                state = self._carried(outcome, restricted, gap)
-            else:
-                state = restricted.centred(self.w, mu)
-            outcome = self._solve(restricted, state, inner_tol)
-            bound = outcome.problem.lower_bound(outcome.state)
-            self.recorder.passes += outcome.problem.rows.visited() / self.n
-            if bound > self.dual:
-                self.dual, self.dual_outcome = bound, outcome
-            self._advance(outcome.state.extended[:-2])
-            gap = relative_gap(self.primal, self.dual)
-            self.recorder.record(self.n_iter, self.primal, self.dual)
-            if gap <= self.tol and (self._is_informative(gap) or gap > 0.5 * previous):
+            # 3. The interior-point method on it.
+            outcome = self._step(restricted, self._first_state(restricted, outcome, gap, failures), inner_tol)
+            # 4. and 5. The lower bound, and the best point.
+            self._certify(outcome)
+            gap = incumbent.gap
+            # 6. Stop, or go on with more rows.
+            if gap <= self.tol and (incumbent.is_informative(gap) or gap > 0.5 * previous):
                 break
             failures = 0 if outcome.solved else failures + 1
             stalls = stalls + 1 if gap > 0.9 * previous else 0
-            inner_tol = min(inner_tol, max(0.3 * self.tol if gap > self.tol else _COLLAPSE / 10, 0.1 * gap))
+            inner_tol = min(inner_tol, max(0.3 * self.tol if gap > self.tol else COLLAPSE / 10, 0.1 * gap))
             if gap > 0.5 * previous:
                 self.size = min(int(1.5 * self.size), 2 * self.n)
             previous = gap
-        return self._solution()
-
-    def _is_informative(self, gap: float) -> bool:
-        """Whether most of what can be gained against w = 0 is gained, or it is certain that nothing can be.
-
-        Where the penalty is so large that w = 0 is within `tol` of the optimum, the direction matters all the same.
-        """
-        gained = self.at_zero - self.primal
-        return gap * self.primal <= 0.5 * gained or gap <= _COLLAPSE
-
-    def _objective(self, w_squared: float, scores: Floats) -> float:
-        problem = self.problem
-        t, _ = top_mean(scores[problem.threshold_rows], self.caps)
-        loss = problem.positive_share @ self.surrogate.value(t - scores[problem.positives])
-        return 0.5 * problem.alpha * w_squared + float(loss)
+        return incumbent.solution()
 
     def _first_size(self) -> int:
         """Number of threshold rows in the first working set: as many as cost little beside the rest of a step."""
@@ -138,25 +115,20 @@ class _WorkingSetSolver:
         wide_top = self.m >= 8 * _SMALL_PART or (self.caps is not None and 1 / self.caps.mean() >= 160)
         in_steps = self.n >= 16 * _SMALL_PART and self.d <= MOST_FEATURES and wide_top
         thinned, share = _thinned(self.problem, self.n // 8 if in_steps else 0)
-        recorder = Recorder()
-        part = _WorkingSetSolver(thinned, 0.03, 200, recorder).run()
-        self.recorder.passes += share * recorder.passes
-        self.n_iter += part.n_iter
+        part = _from_zero(thinned, 0.03)
+        _WorkingSetSolver(thinned, 200, part).run()
+        self.recorder.passes += share * part.recorder.passes
+        self.incumbent.n_iter += part.n_iter
         self._advance(part.coef)
-        return float(np.clip(1 - part.dual / max(self.primal, 1e-300), 0.05, 1.0))
+        return float(np.clip(1 - part.dual / max(self.incumbent.primal, 1e-300), 0.05, 1.0))
 
     def _advance(self, w: Floats) -> None:
-        """Score all rows at w and move the best point along the segment to it; rounding alone does not leave w = 0."""
-        scores = self.problem.scores(w)
+        """Score all rows at w and move the best point along the segment to it."""
+        best, self.newest_scores = self.incumbent.coef, self.problem.scores(w)
         self.recorder.passes += 1
         with np.errstate(over="ignore"):  # a step that went astray is no better point
-            squares = (float(self.w @ self.w), float(self.w @ w), float(w @ w))
-        share, value = best_on_segment(self._objective, squares, self.scores, scores)
-        self.newest_scores, self.share_of_newest = scores, share
-        if value < (self.primal if self.w.any() else (1 - _ROUNDING) * self.at_zero):
-            self.w = (1 - share) * self.w + share * w
-            self.scores = (1 - share) * self.scores + share * scores
-            self.primal = value
+            squares = (float(best @ best), float(best @ w), float(w @ w))
+        self.share_of_newest, _ = self.incumbent.advance(w, self.newest_scores, squares)
 
     def _restricted(self, outcome: Outcome | None) -> Restricted:
         """Step 2: choose rows by the scores of the newest and the best point, and keep those that proved active."""
@@ -166,7 +138,7 @@ class _WorkingSetSolver:
             keep = np.zeros(0, np.intp) if outcome is None else _active_threshold_rows(outcome)
             inside, above = self._next_to_threshold(self.newest_scores, keep)
             if self.share_of_newest < 0.9:
-                more, above_best = self._next_to_threshold(self.scores, keep)
+                more, above_best = self._next_to_threshold(self.incumbent.scores, keep)
                 inside = np.unique(np.concatenate([inside, more, np.setxor1d(above, above_best)]))
                 above = np.setdiff1d(above, inside)
             if outcome is not None and not self.has_barrier:
@@ -198,41 +170,45 @@ class _WorkingSetSolver:
         """Positives that are active or nearly so at the newest or the best point, and those with a multiplier."""
         problem, shift = self.problem, self.surrogate.pieces.shift
         near = np.full(self.m, False)
-        for scores in (self.scores, self.newest_scores):
+        for scores in (self.incumbent.scores, self.newest_scores):
             t, _ = top_mean(scores[problem.threshold_rows], self.caps)
             near |= t - scores[problem.positives] + shift > -0.3
         u = outcome.state.y[: outcome.problem.m]
         near[outcome.problem.positives[u > 1e-6 * u.mean()]] = True
         return np.flatnonzero(near)
 
-    def _carried(self, outcome: Outcome, restricted: Restricted, gap: float) -> State:
-        mu = max(outcome.mu, 0.1 * gap * self.primal / restricted.n_products)
-        return carried_over(outcome.problem, outcome.state, restricted, mu)
+    def _first_state(self, restricted: Restricted, outcome: Outcome | None, gap: float, failures: int) -> State:
+        """The last iterate on the new rows or, where that led nowhere, one at the best point, nearer or further in."""
+        primal, n_products = self.incumbent.primal, restricted.n_products
+        if outcome is not None and self.share_of_newest >= 0.9 and failures % 4 == 0:
+            mu = max(outcome.mu, 0.1 * gap * primal / n_products)
+            return carried_over(outcome.problem, outcome.state, restricted, mu)
+        part = (0.1 if self.has_barrier else 10.0) * (1, 30, 1 / 30, 1000)[failures % 4]
+        return restricted.centred(self.incumbent.coef, part * gap * primal / n_products)
 
-    def _solve(self, restricted: Restricted, state: State, tol: float) -> Outcome:
+    def _step(self, restricted: Restricted, state: State, tol: float) -> Outcome:
         """Step 3."""
-        steps = min(_INNER_STEPS, self.max_iter - self.n_iter)
+        steps = min(_INNER_STEPS, self.max_iter - self.incumbent.n_iter)
         outcome = interior_point(restricted, state, tol, max_iter=steps, shrink=not self.takes_all)
-        self.n_iter += max(outcome.iterations, 1)
+        self.incumbent.n_iter += max(outcome.iterations, 1)
         self.recorder.passes += outcome.rows_visited / self.n
         return outcome
 
-    def _solution(self) -> Solution:
-        t, _ = top_mean(self.scores[self.problem.threshold_rows], self.caps)
-        converged = relative_gap(self.primal, self.dual) <= self.tol
-        return Solution(
-            self.w, t, self.primal, self.dual, self.n_iter, converged, self.recorder.rows, dual_point=self._dual_point()
-        )
+    def _certify(self, outcome: Outcome) -> None:
+        """Steps 4 and 5."""
+        bound = outcome.problem.lower_bound(outcome.state)
+        self.recorder.passes += outcome.problem.rows.visited() / self.n
+        self.incumbent.raise_bound(bound, self._dual_point(outcome))
+        self._advance(outcome.state.extended[:-2])
+        self.incumbent.record()
 
-    def _dual_point(self) -> DualPoint | None:
-        """The point of the best lower bound; positives and threshold rows that were left out have zeros."""
-        if self.dual_outcome is None:
-            return None
-        restricted = self.dual_outcome.problem
+    def _dual_point(self, outcome: Outcome) -> DualPoint:
+        """The point of its lower bound; positives and threshold rows that were left out have zeros."""
+        restricted = outcome.problem
         y, p = np.zeros(self.m), np.zeros(self.n_threshold)
         if self.caps is not None:
             p[restricted.above] = self.caps[restricted.above]
-        y[restricted.positives], p[restricted.threshold_rows] = restricted.feasible(self.dual_outcome.state)
+        y[restricted.positives], p[restricted.threshold_rows] = restricted.feasible(outcome.state)
         return DualPoint(y, p)
 
 

@@ -1,0 +1,301 @@
+"""What the direction w of a model is made of: weights of features, of features in place of a kernel, or of kernel rows.
+
+An estimator takes a back end for each fit. It makes the problem of the rows, solves it, and says what the model keeps:
+
+1. `Linear`: w itself.
+2. `Features`: w in the space of Nyström or Fourier features.
+3. `Expansion`: w = Σ cᵢ φ(xᵢ), of which the rows with a coefficient are kept; of a linear kernel w itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_random_state
+
+from toprank.exceptions import InputError
+from toprank.formulations.formulation import Formulation
+from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
+from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansion_scores, in_blocks
+from toprank.matrices.gram import Gram
+from toprank.matrices.kernel import Kernel
+from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
+from toprank.solvers.kernel_problem import KernelProblem
+from toprank.solvers.phases import solve_in_phases
+from toprank.solvers.problem import Problem, Solution
+from toprank.solvers.registry import Matrix, phases_for
+from toprank.solvers.traits import without_empty_columns
+
+# Rounding errors of a score, at most.
+_ERRORS = 8.0
+# Rounding of kernel values, as a part of alpha, with which single precision is no use.
+_MOST_ROUNDING = 0.1
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows of positive weight, with their numbers in the data of the user, and what to fit to them.
+
+    `settings` are the parameters of the estimator.
+    """
+
+    X: Any
+    positive: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+    numbers: NDArray[np.intp]
+    formulation: Formulation
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a model keeps of a solution: attributes, the scores of the rows of the problem, and their rounding."""
+
+    attributes: dict[str, Any]
+    scores: NDArray[Any]
+    rounding: float
+
+
+class BackEnd(ABC):
+    """The way from rows to what a model keeps."""
+
+    matrix: ClassVar[Matrix]
+    """What its solvers work on."""
+    coefficients_of: ClassVar[str]
+    """What the coefficients of a solution belong to."""
+
+    problem: Problem | KernelProblem
+    n_coefficients: int
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    @abstractmethod
+    def solve(self, start: Solution | None) -> tuple[Solution, str]:
+        """The solution, and the name of the solver that ran last."""
+
+    @abstractmethod
+    def keep(self, solution: Solution) -> Kept:
+        """What the model keeps."""
+
+    def _run(self, problem: Any, start: Solution | None, after: str | None = None) -> tuple[Solution, str]:
+        """Run the solvers in turn; with `after`, those before the one of that name are over."""
+        settings = self.task.settings
+        phases = phases_for(settings["solver"], problem, settings)
+        while after not in (None, phases[0].name):
+            del phases[0]
+        common: dict[str, Any] = {name: settings[name] for name in ("tol", "verbose", "max_iter")}
+        return solve_in_phases(phases, problem, start=start, **common)
+
+    def _keep_direction(self, X: Any, coef: NDArray[Any]) -> Kept:
+        """A model with `coef_`; X are the rows of the problem without any shift."""
+        coef = coef.astype(X.dtype)
+        scores = np.asarray(X @ coef)
+        rounding = _ERRORS * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
+        return Kept({"coef_": coef[None, :]}, scores, rounding)
+
+
+class Linear(BackEnd):
+    """Weights of the features."""
+
+    matrix = "rows"
+    coefficients_of = "features"
+    problem: Problem
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        alpha = float(task.settings["alpha"])
+        self.problem = Problem(without_offset(task.X), task.positive, task.weights, task.formulation, alpha)
+        self.n_coefficients = task.X.shape[1]
+
+    def solve(self, start: Solution | None) -> tuple[Solution, str]:
+        """By a solver for rows; "auto" leaves out columns without entries."""
+        problem, used = self.problem, None
+        if self.task.settings["solver"] == "auto":
+            problem, used = without_empty_columns(problem)
+        if used is None:
+            return self._run(problem, start)
+        solution, solver = self._run(problem, start and replace(start, coef=start.coef[used]))
+        coef = np.zeros(self.n_coefficients)
+        coef[used] = solution.coef
+        return replace(solution, coef=coef), solver
+
+    def keep(self, solution: Solution) -> Kept:
+        """The direction."""
+        return self._keep_direction(self.task.X, solution.coef)
+
+
+class Features(Linear):
+    """Weights of features whose products are about those of the kernel."""
+
+    def __init__(self, task: Task) -> None:
+        settings, X = task.settings, task.X
+        kernel = _kernel(settings, X, task.weights)
+        random_state, size = check_random_state(settings["random_state"]), int(settings["n_components"])
+        self.feature_map: Any
+        if settings["approximation"] == "nystroem":
+            self.feature_map = NystroemFeatures.fit(kernel, X, min(size, X.shape[0]), random_state, task.weights)
+        else:
+            self.feature_map = FourierFeatures.fit(kernel.gamma, X, size, random_state)
+        super().__init__(replace(task, X=self.feature_map(X)))
+
+    def keep(self, solution: Solution) -> Kept:
+        """The direction and the features."""
+        kept = super().keep(solution)
+        rounding = kept.rounding + self.feature_map.rounding(kept.attributes["coef_"][0])
+        return replace(kept, attributes=kept.attributes | {"feature_map_": self.feature_map}, rounding=rounding)
+
+
+class Expansion(BackEnd):
+    """Coefficients of rows, positives first, which keeps the rows of a class together in memory."""
+
+    matrix = "kernel"
+    coefficients_of = "rows"
+    problem: KernelProblem
+
+    def __init__(self, task: Task) -> None:
+        order = np.argsort(~task.positive, kind="stable")
+        X, weights = task.X, task.weights[order]
+        if task.settings["kernel"] == "precomputed":
+            if issparse(X):
+                raise InputError.saying(
+                    "{kernel='precomputed'} needs a dense matrix, got a sparse one; use X.toarray()"
+                )
+            X = X[:, task.numbers][np.ix_(order, order)]
+        else:
+            X = X[order]
+        positive, numbers = task.positive[order], task.numbers[order]
+        super().__init__(replace(task, X=X, positive=positive, weights=weights, numbers=numbers))
+        self.rows = X = without_offset(X) if task.settings["kernel"] == "linear" else X
+        gram = self._gram(_kernel(task.settings, X, weights), X)
+        self.n_coefficients, self.dtype = X.shape[0], X.dtype
+        self.problem = KernelProblem(
+            gram=gram,
+            positive=positive,
+            weights=weights,
+            formulation=task.formulation,
+            alpha=float(task.settings["alpha"]),
+            precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
+        )
+        gram.check_definite()
+
+    def _gram(self, kernel: Kernel, X: Any) -> Gram:
+        """The kernel matrix; in double precision if that fits, or if single precision leaves no digit of the dual."""
+        settings = self.task.settings
+        n, room = X.shape[0], settings["cache_size"] * 2**20
+        if X.dtype == np.float32:
+            rounding = float(np.finfo(np.float32).eps) * float(np.abs(kernel.diagonal(X)).max())
+            if 8 * n * (n + X.shape[1]) <= room or rounding > _MOST_ROUNDING * settings["alpha"]:
+                X = X.astype(np.float64)
+        # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
+        fits = n**2 * X.dtype.itemsize <= room
+        return Gram(kernel, X, settings["cache_size"] if fits or settings["solver"] == "dual-cd" else 1.0)
+
+    def solve(self, start: Solution | None) -> tuple[Solution, str]:
+        """By a solver for kernels, with a certificate in double precision for the coefficients as they are stored."""
+        solution, solver = self._run(self.problem, start)
+        if self.dtype != np.float64:
+            solution, solver = self._certified(solution, solver)
+        gram = self.problem.gram
+        if solution.excess > 0 and not gram.is_definite:
+            raise gram.not_definite("the lower bound is above the objective")
+        return solution, solver
+
+    def _certified(self, solution: Solution, solver: str) -> tuple[Solution, str]:
+        """A solution in single precision; where it did not reach the tolerance, double precision goes on from there."""
+        problem, tol, max_iter = self.problem, self.task.settings["tol"], self.task.settings["max_iter"]
+        gram = problem.gram
+        dtype = np.dtype(np.float64) if gram.kernel.name == "linear" else self.dtype  # not c is stored, but w
+        if gram.dtype == np.float32:
+            problem = replace(problem, gram=self._gram(gram.kernel, gram.X.astype(np.float64)))
+            stored = problem.certified(solution, dtype, tol)
+            if stored.converged or solution.n_iter >= (max_iter or np.inf):
+                return stored, solver
+            further, solver = self._run(problem, solution, after=solver)
+            solution = replace(further, n_iter=solution.n_iter + further.n_iter)
+        return problem.certified(solution, dtype, tol), solver
+
+    def keep(self, solution: Solution) -> Kept:
+        """The rows that w is made of; of a linear kernel w itself."""
+        c, gram, task = solution.coef, self.problem.gram, self.task
+        if gram.kernel.name == "linear":
+            return self._keep_direction(task.X, transpose_matvec(self.rows, c))
+        support = np.flatnonzero(c)
+        support = support[np.argsort(task.numbers[support])]
+        attributes = {
+            "support_": task.numbers[support],
+            "dual_coef_": c[support].astype(self.dtype)[None, :],
+            "support_vectors_": np.zeros((0, 0), self.dtype) if gram.is_precomputed else task.X[support],
+            "_kernel": gram.kernel,
+        }
+        scores = self.problem.scores(c) if solution.scores is None else solution.scores
+        rounding = _ERRORS * float(np.finfo(self.dtype).eps) * float(np.abs(c).sum())
+        return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
+
+
+def scores_of(model: Any, X: Any) -> NDArray[Any]:
+    """Scores of validated rows by what a model keeps."""
+    if hasattr(model, "dual_coef_"):
+        terms = model.support_ if model._kernel.name == "precomputed" else model.support_vectors_
+        return expansion_scores(model._kernel, X, terms, model.dual_coef_[0])
+    coef = model.coef_[0]
+    if hasattr(model, "feature_map_"):
+        return in_blocks(lambda block: model.feature_map_(block) @ coef, X, len(coef))
+    return np.asarray(X @ coef)
+
+
+def _kernel(settings: Mapping[str, Any], X: Any, weights: NDArray[np.float64]) -> Kernel:
+    shape = {name: settings[name] for name in ("gamma", "degree", "coef0")}
+    return Kernel.resolve(settings["kernel"], X, weights=weights, **shape)
+
+
+def _is_expansion(known: Known) -> bool:
+    return "dual_coef_" in known
+
+
+def _is_direction(known: Known) -> bool:
+    return not _is_expansion(known)
+
+
+def _is_precomputed(known: Known) -> bool:
+    return bool(known["_kernel"].name == "precomputed")
+
+
+def _n_of_direction(known: Known) -> int:
+    return int(known["feature_map_"].shape[1] if "feature_map_" in known else known["n_features_in_"])
+
+
+def _map_is_for_the_features(known: Known) -> bool:
+    return "feature_map_" not in known or known["feature_map_"].shape[0] == known["n_features_in_"]
+
+
+# What a model keeps by a back end, for its schema.
+KEPT = {
+    "dual_coef_": Array("f", (1, "n_support"), optional=True),
+    "_kernel": Kind((Kernel,), when=_is_expansion),
+    "support_": Array(
+        "i",
+        ("n_support",),
+        low=0,
+        below=lambda known: known["n_features_in_"] if _is_precomputed(known) else LARGEST_COUNT,
+        when=_is_expansion,
+    ),
+    "support_vectors_": Array(
+        "f",
+        (
+            lambda known: 0 if _is_precomputed(known) else known["n_support"],
+            lambda known: 0 if _is_precomputed(known) else known["n_features_in_"],
+        ),
+        sparse=True,
+        when=_is_expansion,
+    ),
+    "feature_map_": Kind((NystroemFeatures, FourierFeatures), optional=True, when=_is_direction),
+    "coef_": Array("f", (1, _n_of_direction), when=_is_direction),
+}
+KEPT_RELATIONS = {"a feature map for its number of features": _map_is_for_the_features}
