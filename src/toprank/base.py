@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,15 +13,35 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from toprank.docstrings import filled
+from toprank.docstrings import fill_class
 from toprank.exceptions import InputError
+
+_METHOD_TEXTS = {
+    "rows_and_scores": """Parameters
+----------
+X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+    Rows to score.
+
+Returns
+-------
+ndarray of shape (n_samples,)
+    Larger for more likely positives.""",
+    "rows_to_classify": """Parameters
+----------
+X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+    Rows to classify.""",
+    "fitted": """Returns
+-------
+self
+    The fitted estimator.""",
+}
 
 
 class Estimator(BaseEstimator):
     """Base of all estimators.
 
     The parameters are the fields of a dataclass, which makes the constructor that scikit-learn wants; a family has some
-    in common. Docstrings may name texts of the family, such as {threshold}.
+    in common. Docstrings may name texts of the family, such as {threshold}, and of the methods of all.
     """
 
     shared_text: ClassVar[Mapping[str, str]] = {}
@@ -30,7 +49,7 @@ class Estimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__doc__ = filled(inspect.getdoc(cls), cls.shared_text)
+        fill_class(cls, {**_METHOD_TEXTS, **cls.shared_text})
 
 
 class BinaryClassifier(ClassifierMixin, Estimator, ABC):
@@ -45,10 +64,7 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
     def predict(self, X: Any) -> NDArray[Any]:
         """The positive class where the decision function is above zero.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
+        {rows_to_classify}
 
         Returns
         -------

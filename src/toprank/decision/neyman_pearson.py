@@ -310,15 +310,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score minus threshold, of several models the smallest: above zero means positive.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Larger for more likely positives.
+        {rows_and_scores}
         """
         check_is_fitted(self)
         margins = [
@@ -332,10 +324,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of the wrapped estimator, of several models their mean; the threshold plays no part.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
+        {rows_to_classify}
 
         Returns
         -------

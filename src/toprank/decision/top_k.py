@@ -143,15 +143,7 @@ class TopKClassifier(WrapsClassifier):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Scores of the estimator, by which rows are ordered; zero is no threshold here.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Larger for more likely positives.
+        {rows_and_scores}
         """
         check_is_fitted(self)
         return scores_of(self.estimator_, X, self.response_method)

@@ -110,10 +110,7 @@ class TopClassifier(BinaryClassifier):
             A weight of 2 equals a repeated row, a weight of 0 a removed one. Rows whose weight cannot change the result
             at double precision are left out, with a warning.
 
-        Returns
-        -------
-        self
-            The fitted estimator.
+        {fitted}
         """
         self._check_parameters()
         with anew_or_unchanged(self):
@@ -190,15 +187,7 @@ class TopClassifier(BinaryClassifier):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Larger for more likely positives.
+        {rows_and_scores}
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

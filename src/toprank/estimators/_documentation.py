@@ -2,6 +2,7 @@
 
 from textwrap import fill
 
+from toprank.docstrings import filled
 from toprank.formulations.surrogates import SURROGATES, get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
 from toprank.solvers.registry import Matrix, solver_notes
@@ -53,6 +54,8 @@ cache_size : float, default=500
 """
 
 _ATTRIBUTES = """\
+Attributes
+----------
 coef_ : ndarray of shape (1, n_features)
     The direction w{coef_note}.
 {expansion}solver_ : str
@@ -103,22 +106,19 @@ _NO_BOUND = ": minus infinity, as the problem is not convex"
 
 
 def _texts() -> dict[str, str]:
-    """The texts that stand for {parameters:kind} and {attributes:kind} in a class docstring."""
+    """The texts that stand for {shared:kind} in a class docstring: the last parameters, and all attributes."""
     texts = {}
     for kind, solvers in _SOLVERS.items():
         has_kernel = kind != "quantile"
         filling = {
-            "{solvers}": solvers,
-            "{kernel}": _KERNEL if has_kernel else "",
-            "{cache}": _CACHE if has_kernel else "",
-            "{bound_note}": "" if has_kernel else _NO_BOUND,
-            "{coef_note}": ", of a linear model" if has_kernel else "",
-            "{expansion}": _EXPANSION if has_kernel else "",
+            "solvers": solvers,
+            "kernel": _KERNEL if has_kernel else "",
+            "cache": _CACHE if has_kernel else "",
+            "bound_note": "" if has_kernel else _NO_BOUND,
+            "coef_note": ", of a linear model" if has_kernel else "",
+            "expansion": _EXPANSION if has_kernel else "",
         }
-        for section, text in (("parameters", _PARAMETERS), ("attributes", _ATTRIBUTES)):
-            for mark, value in filling.items():
-                text = text.replace(mark, value)
-            texts[f"{section}:{kind}"] = text
+        texts[f"shared:{kind}"] = filled(_PARAMETERS + "\n\n" + _ATTRIBUTES, filling)
     return texts
 
 

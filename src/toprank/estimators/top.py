@@ -22,11 +22,7 @@ class TopPush(KernelClassifier):
 
     Parameters
     ----------
-    {parameters:mean}
-
-    Attributes
-    ----------
-    {attributes:mean}
+    {shared:mean}
 
     References
     ----------
@@ -64,11 +60,7 @@ class TopPushK(KernelClassifier):
     ----------
     k : float, default=10
         Number of negatives at the top, between 0 and the number of negatives.
-    {parameters:mean}
-
-    Attributes
-    ----------
-    {attributes:mean}
+    {shared:mean}
 
     References
     ----------
@@ -110,11 +102,7 @@ class TauFPL(TopMeanClassifier):
     ----------
     tau : float, default=0.05
         Share of the negatives at the top, strictly between 0 and 1.
-    {parameters:mean}
-
-    Attributes
-    ----------
-    {attributes:mean}
+    {shared:mean}
 
     References
     ----------
@@ -150,11 +138,7 @@ class TopMeanK(TopMeanClassifier):
     ----------
     tau : float, default=0.05
         Share of all rows at the top, strictly between 0 and 1.
-    {parameters:mean}
-
-    Attributes
-    ----------
-    {attributes:mean}
+    {shared:mean}
 
     References
     ----------
@@ -194,11 +178,7 @@ class PatMat(SurrogateQuantileClassifier):
         Share of the rows at the top, strictly between 0 and 1.
     beta : float, default=0.1
         Scaling of the surrogate in the quantile, positive: small is more stable, large is closer to the quantile.
-    {parameters:smooth}
-
-    Attributes
-    ----------
-    {attributes:smooth}
+    {shared:smooth}
 
     References
     ----------
@@ -235,11 +215,7 @@ class PatMatNP(SurrogateQuantileClassifier):
         Share of the negatives at the top, the false positive rate, strictly between 0 and 1.
     beta : float, default=0.1
         Scaling of the surrogate in the quantile, positive: small is more stable, large is closer to the quantile.
-    {parameters:smooth}
-
-    Attributes
-    ----------
-    {attributes:smooth}
+    {shared:smooth}
 
     References
     ----------
@@ -269,11 +245,7 @@ class Grill(QuantileClassifier):
     ----------
     tau : float, default=0.05
         Share of all rows at the top, strictly between 0 and 1.
-    {parameters:quantile}
-
-    Attributes
-    ----------
-    {attributes:quantile}
+    {shared:quantile}
 
     References
     ----------
@@ -306,11 +278,7 @@ class GrillNP(QuantileClassifier):
     ----------
     tau : float, default=0.05
         Share of the negatives at the top, the false positive rate, strictly between 0 and 1.
-    {parameters:quantile}
-
-    Attributes
-    ----------
-    {attributes:quantile}
+    {shared:quantile}
 
     References
     ----------

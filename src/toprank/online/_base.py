@@ -91,10 +91,7 @@ class OnlineRanker(BinaryClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             Weights as for `partial_fit`.
 
-        Returns
-        -------
-        self
-            The fitted estimator.
+        {fitted}
         """
         with anew_or_unchanged(self):
             return self._update(X, y, None, sample_weight, need_both=True)
@@ -209,15 +206,7 @@ class OnlineRanker(BinaryClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score minus threshold: above zero means positive.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Larger for more likely positives.
+        {rows_and_scores}
         """
         check_is_fitted(self, "classes_")
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

@@ -201,10 +201,7 @@ class WMWRanker(Estimator):
         pair_weight : array-like of shape (n_pairs,), optional
             Their weights, by default 1, as for the pairs that an edge of the graph makes.
 
-        Returns
-        -------
-        self
-            The fitted estimator.
+        {fitted}
         """
         self._check_parameters()
         if y is None and pairs is None:

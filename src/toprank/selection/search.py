@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import anew_or_unchanged
+from toprank.base import Estimator, anew_or_unchanged
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
 from toprank.exceptions import Message
@@ -36,7 +37,8 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
     r"""Choose the penalty, and other parameters, by cross-validation along warm-started paths.
 
     .. math:: \max_{\alpha, \ldots} \frac1J \sum_{j=1}^J \text{score}_j(\alpha, \ldots)
@@ -111,26 +113,15 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
     (['taufpl__alpha'], True)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any = None,
-        *,
-        scoring: Any = None,
-        cv: Any = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        error_score: Any = np.nan,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.scoring = scoring
-        self.cv = cv
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.error_score = error_score
-        self.verbose = verbose
+    estimator: Any
+    param_grid: Any = None
+    _: KW_ONLY
+    scoring: Any = None
+    cv: Any = None
+    refit: bool = True
+    n_jobs: int | None = None
+    error_score: Any = np.nan
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Search, and fit the best candidate to all rows.
@@ -289,15 +280,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Scores of the best candidate.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Larger for more likely positives.
+        {rows_and_scores}
         """
         return np.asarray(self._best().decision_function(X))
 
@@ -305,10 +288,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probabilities of the best candidate.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to classify.
+        {rows_to_classify}
 
         Returns
         -------
