@@ -70,6 +70,14 @@ def test_public_name_has_a_docstring_with_an_example_that_runs(module_name, name
         assert result.failed == 0
 
 
+@pytest.mark.parametrize(("module_name", "name"), list(public_names()))
+def test_every_text_that_a_docstring_names_is_filled_in(module_name, name):
+    item = getattr(importlib.import_module(module_name), name)
+    members = vars(item).values() if inspect.isclass(item) else ()
+    for documented in (item, *members):
+        assert not re.findall(r"^ *\{\w+\}$", inspect.getdoc(documented) or "", flags=re.M)
+
+
 def test_package_docstring_runs():
     assert doctest.testmod(toprank).failed == 0
 

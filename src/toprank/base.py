@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from toprank.docstrings import filled
 from toprank.exceptions import InputError
 
 
@@ -29,10 +30,7 @@ class Estimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        text = inspect.getdoc(cls) or ""
-        for name, part in cls.shared_text.items():
-            text = text.replace("{" + name + "}", part)
-        cls.__doc__ = text
+        cls.__doc__ = filled(inspect.getdoc(cls), cls.shared_text)
 
 
 class BinaryClassifier(ClassifierMixin, Estimator, ABC):

@@ -11,18 +11,20 @@ from numpy.typing import ArrayLike
 from scipy.special import expi
 
 from toprank.exceptions import InputError
-from toprank.ranking.tie_runs import Floats, TieRuns, as_rows, tie_runs
+from toprank.metrics._metric import Weights, metric
+from toprank.ranking.tie_runs import Floats, TieRuns, tie_runs_of
 
 # Up to here the discounts of the positions are added one by one, beyond it by an integral.
 _TABLE = 2**20
 
 
+@metric
 def ndcg_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
     k: float | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Any = None,
 ) -> float:
     r"""Normalised discounted cumulative gain for binary relevance.
@@ -36,21 +38,12 @@ def ndcg_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     k : float, optional
         Positions after the k-th count nothing, neither in the list nor in the ideal one.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -60,9 +53,7 @@ def ndcg_score(
     """
     if k is not None and not k > 0:
         raise InputError.of("k", k, "must be positive")
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True)
     longest = runs.end[-1] if k is None else min(k, runs.end[-1])
     width = np.where(runs.end <= longest, runs.weight, np.maximum(longest - runs.start, 0.0))
     gain = _total_discount(runs.start, width) @ (runs.positives / runs.weight)
@@ -70,13 +61,9 @@ def ndcg_score(
     return min(1.0, float(gain / ideal))
 
 
+@metric
 def bedroc_score(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    alpha: float = 20.0,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, alpha: float = 20.0, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Boltzmann-enhanced discrimination of ROC: early recognition with an exponential discount.
 
@@ -91,21 +78,12 @@ def bedroc_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     alpha : float, default=20.0
         Strength of the discount, positive.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     References
     ----------
@@ -120,9 +98,7 @@ def bedroc_score(
     """
     if not 0 < alpha < np.inf:
         raise InputError.of("alpha", alpha, "must be positive and finite")
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True, negatives=True)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
     # The common factor of all sums, 1 / (exp(alpha / n) - 1), cancels. Below 1e-17 alpha makes no difference any more.
     rate = max(float(alpha), 1e-17) / runs.end[-1]
     positives, negatives = runs.true_positives[-1], runs.false_positives[-1]

@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
+from toprank.metrics._metric import Weights, metric
 from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights, sums_before
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
 
 
+@metric
 def wmw_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
     graph: Graph = "full",
     labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     r"""Share of preferred pairs that the scores put in the right order.
 
@@ -46,8 +48,7 @@ def wmw_score(
     labels : array-like of shape (S,), optional
         The levels from worst to best; by default the sorted labels. For two levels this is what `pos_label` is
         to the other metrics: name the positive class last.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
+    {sample_weight}
 
     Returns
     -------

@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from toprank.ranking.tie_runs import ROUNDING, as_rows, check_share, tie_runs
+from toprank.metrics._metric import Weights, metric
+from toprank.ranking.tie_runs import ROUNDING, check_share, tie_runs_of
 
 
+@metric
 def tpr_at_fpr(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    max_fpr: float,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, max_fpr: float, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Largest true positive rate that a threshold reaches with few enough false alarms.
 
@@ -28,21 +25,12 @@ def tpr_at_fpr(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     max_fpr : float
         The false-alarm budget, in [0, 1].
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -51,21 +39,15 @@ def tpr_at_fpr(
     0.6666666666666666
     """
     max_fpr = check_share("max_fpr", max_fpr)
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True, negatives=True)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
     allowed = max_fpr * runs.false_positives[-1] * (1 + ROUNDING)
     n_runs = np.searchsorted(runs.false_positives, allowed, side="right")
     return float(runs.true_positives[n_runs - 1] / runs.true_positives[-1]) if n_runs else 0.0
 
 
+@metric
 def precision_at_recall(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    min_recall: float,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, min_recall: float, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Largest precision that a threshold reaches while it finds enough of the positives.
 
@@ -75,21 +57,12 @@ def precision_at_recall(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     min_recall : float
         Share of the positives to find, in [0, 1]; some row is always taken.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -98,14 +71,13 @@ def precision_at_recall(
     0.6666666666666666
     """
     min_recall = check_share("min_recall", min_recall)
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True)
     wanted = min_recall * runs.true_positives[-1] * (1 - ROUNDING)
     first = np.searchsorted(runs.true_positives, wanted, side="left")
     return float(np.max(runs.true_positives[first:] / runs.end[first:]))
 
 
+@metric
 def partial_auc_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -113,7 +85,7 @@ def partial_auc_score(
     max_fpr: float = 1.0,
     min_tpr: float = 0.0,
     standardized: bool = True,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Any = None,
 ) -> float:
     r"""Area under the part of the ROC curve with few false alarms and, if asked, many positives found.
@@ -130,20 +102,14 @@ def partial_auc_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     max_fpr : float, default=1.0
         Right end of the area, in (0, 1].
     min_tpr : float, default=0.0
         Lower end of the area, in [0, 1).
     standardized : bool, default=True
         Whether to return the standardised score or the raw area.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
     Returns
     -------
@@ -163,9 +129,7 @@ def partial_auc_score(
     min_tpr = check_share("min_tpr", min_tpr)
     if min_tpr == 1:
         raise ValueError("min_tpr=1 leaves no area above it; use a value below 1")
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True, negatives=True)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
     fpr = np.concatenate([[0.0], runs.false_positives / runs.false_positives[-1]])
     tpr = np.concatenate([[0.0], runs.true_positives / runs.true_positives[-1]])
     fpr, tpr = _cut_right(fpr, tpr, max_fpr)
@@ -181,12 +145,9 @@ def partial_auc_score(
     return 0.5 * (1 + (area - chance) / (largest - chance))
 
 
+@metric
 def optroc_accuracy(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Accuracy at the optimal operating point of the ROC curve.
 
@@ -200,14 +161,8 @@ def optroc_accuracy(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {rows}
+    {weights}
 
     Returns
     -------
@@ -220,8 +175,7 @@ def optroc_accuracy(
     >>> optroc_accuracy([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.1])
     0.8
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    runs = tie_runs(rows)
+    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label)
     gain = max(0.0, float(np.max(runs.true_positives - runs.false_positives)))
     return float((gain + runs.false_positives[-1]) / runs.end[-1])
 

@@ -4,44 +4,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from sklearn.metrics import make_scorer
 
-from toprank.metrics.gains import bedroc_score, ndcg_score
-from toprank.metrics.pairwise import wmw_score
-from toprank.metrics.roc import (
-    optroc_accuracy,
-    partial_auc_score,
-    precision_at_recall,
-    tpr_at_fpr,
-)
-from toprank.metrics.top import (
-    enrichment_factor,
-    positives_at_top,
-    precision_at_k,
-    precision_at_quantile,
-    recall_at_k,
-)
-
-_METRICS: dict[str, Callable[..., float]] = {
-    metric.__name__.removesuffix("_score"): metric
-    for metric in (
-        bedroc_score,
-        enrichment_factor,
-        ndcg_score,
-        optroc_accuracy,
-        partial_auc_score,
-        positives_at_top,
-        precision_at_k,
-        precision_at_quantile,
-        precision_at_recall,
-        recall_at_k,
-        tpr_at_fpr,
-        wmw_score,
-    )
-}
+from toprank.metrics._metric import METRICS
 
 # What a scorer is given at scoring time, by metadata routing, and not when it is made.
 _ROUTED = {"y_true", "y_score", "sample_weight", "groups"}
@@ -83,11 +50,11 @@ def get_scorer(name: str, **parameters: Any) -> Any:
     >>> bool(search.best_score_ > 0.8)
     True
     """
-    metric = _METRICS.get(name.removesuffix("_score"))
+    metric = METRICS.get(name.removesuffix("_score"))
     if metric is None:
-        close = difflib.get_close_matches(name, _METRICS, n=1)
+        close = difflib.get_close_matches(name, get_scorer_names(), n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"there is no metric {name!r}; {hint}choose from {', '.join(_METRICS)}")
+        raise ValueError(f"there is no metric {name!r}; {hint}choose from {', '.join(get_scorer_names())}")
     signature = inspect.signature(metric).parameters
     accepted = [parameter for parameter in signature if parameter not in _ROUTED]
     for parameter in parameters:
@@ -102,7 +69,7 @@ def get_scorer(name: str, **parameters: Any) -> Any:
         if signature[parameter].default is inspect.Parameter.empty and parameter not in parameters:
             raise ValueError(f"{name} needs {parameter}=, for instance get_scorer({name!r}, {parameter}=...)")
     response = ("decision_function", "predict_proba", "predict")
-    return make_scorer(metric, response_method=response if metric is wmw_score else response[:2], **parameters)
+    return make_scorer(metric, response_method=response if metric is METRICS["wmw"] else response[:2], **parameters)
 
 
 def get_scorer_names() -> list[str]:
@@ -119,4 +86,4 @@ def get_scorer_names() -> list[str]:
     >>> get_scorer_names()[:3]
     ['bedroc', 'enrichment_factor', 'ndcg']
     """
-    return sorted(_METRICS)
+    return sorted(METRICS)

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank.exceptions import InputError
+from toprank.metrics._metric import Weights, metric
 from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, rounding_errors, sums_before, tie_runs
 
 Average = Literal["micro", "macro"]
 
 
+@metric
 def positives_at_top(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Share of the positives that are scored above the highest negative.
 
@@ -31,19 +29,10 @@ def positives_at_top(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {rows}
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -57,6 +46,7 @@ def positives_at_top(
     return min(1.0, float(rows.weight[above].sum() / rows.weight[rows.positive].sum()))
 
 
+@metric
 def precision_at_k(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -64,7 +54,7 @@ def precision_at_k(
     k: float,
     groups: ArrayLike | None = None,
     average: Average = "micro",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Any = None,
 ) -> float:
     """Share of positives among the k best-scored rows.
@@ -76,25 +66,16 @@ def precision_at_k(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     k : float
         Length of the list, in (0, n]. A group of fewer than k rows is taken whole.
     groups : array-like of shape (n,), optional
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all rows taken in one pot, or the mean over the groups.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -114,6 +95,7 @@ def precision_at_k(
     return _averaged(top.found, top.taken, average)
 
 
+@metric
 def recall_at_k(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -121,7 +103,7 @@ def recall_at_k(
     k: float,
     groups: ArrayLike | None = None,
     average: Average = "micro",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Any = None,
 ) -> float:
     """Share of all positives that are among the k best-scored rows.
@@ -132,25 +114,16 @@ def recall_at_k(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     k : float
         Length of the list, in (0, n]. A group of fewer than k rows is taken whole.
     groups : array-like of shape (n,), optional
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all positives in one pot, or the mean over the groups that have a positive.
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -164,13 +137,9 @@ def recall_at_k(
     return _averaged(top.found, top.positives, average)
 
 
+@metric
 def precision_at_quantile(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    tau: float,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Any = None,
+    y_true: ArrayLike, y_score: ArrayLike, *, tau: float, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:
     r"""Share of positives among the best :math:`\tau` of the rows ("accuracy at the top").
 
@@ -180,21 +149,12 @@ def precision_at_quantile(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     tau : float
         Share of the rows, in (0, 1].
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
-    Returns
-    -------
-    float
-        In [0, 1].
+    {returns_share}
 
     Examples
     --------
@@ -207,12 +167,13 @@ def precision_at_quantile(
     return _averaged(top.found, top.taken, "micro")
 
 
+@metric
 def enrichment_factor(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
     fraction: float = 0.01,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     pos_label: Any = None,
 ) -> float:
     r"""How many times richer in positives the best `fraction` of the list is than the whole.
@@ -226,16 +187,10 @@ def enrichment_factor(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Labels of two classes.
-    y_score : array-like of shape (n,)
-        Scores, larger for more likely positives.
+    {rows}
     fraction : float, default=0.01
         Share of the list, in (0, 1].
-    sample_weight : array-like of shape (n,), optional
-        Weights; 2 equals a repeated row and 0 a removed one.
-    pos_label : label, optional
-        The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+    {weights}
 
     Returns
     -------

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from toprank.exceptions import InputError
-from toprank.ranking.tie_runs import ROUNDING, Floats, TieRuns, as_rows, check_share, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, Floats, TieRuns, as_rows, check_share, tie_runs, without
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,7 @@ class RankedList:
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Any = None,
+        cls, y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: ArrayLike | None = None, pos_label: Any = None
     ) -> RankedList:
         """Validate and sort, as the metrics do; rows of weight zero are dropped."""
         rows = as_rows(y_true, y_score, sample_weight, pos_label)
@@ -118,10 +113,7 @@ class RankedList:
         """Raise if a class is missing that is divided by."""
         for wanted, weight, kind in ((positives, self.positives, "positive"), (negatives, self.negatives, "negative")):
             if wanted and not weight:
-                raise ValueError(
-                    f"y_true has no {kind} row with a positive weight, so a share of the {kind}s is undefined; check "
-                    "pos_label, or evaluate on a larger or stratified sample"
-                )
+                raise without(kind, f"a share of the {kind}s")
 
     def found_at(self, k: float | Floats) -> Floats:
         """Expected weight of positives among the k best rows, over random tie-breaking."""

@@ -36,15 +36,9 @@ class Rows:
     def require(self, *, positives: bool = False, negatives: bool = False) -> None:
         """Raise if a class that the metric divides by is missing."""
         if positives and not self.positive.any():
-            raise ValueError(
-                "y_true has no positive row with a positive weight, so the share of positives found is "
-                "undefined; check pos_label, or evaluate on a larger or stratified sample"
-            )
+            raise without("positive", "the share of positives found")
         if negatives and self.positive.all():
-            raise ValueError(
-                "y_true has no negative row with a positive weight, so the share of false alarms is "
-                "undefined; check pos_label, or evaluate on a larger or stratified sample"
-            )
+            raise without("negative", "the share of false alarms")
 
 
 @dataclass(frozen=True)
@@ -84,6 +78,14 @@ class TieRuns:
     def negatives_after(self) -> Floats:
         """Weight of negatives below each run, added from the end: a difference of sums would have lost small ones."""
         return np.concatenate([np.cumsum(self.negatives[:0:-1])[::-1], [0.0]])
+
+
+def without(kind: str, share: str) -> ValueError:
+    """The error for a list that lacks the rows which a share is of."""
+    return ValueError(
+        f"y_true has no {kind} row with a positive weight, so {share} is undefined; check pos_label, or evaluate on a "
+        "larger or stratified sample"
+    )
 
 
 def as_rows(
@@ -209,6 +211,15 @@ def tie_runs(rows: Rows) -> TieRuns:
         negatives=np.add.reduceat(np.where(positive, 0.0, weight), starts),
         group=np.zeros(len(starts), np.intp) if rows.group is None else group[starts].astype(np.intp),
     )
+
+
+def tie_runs_of(
+    y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any, **needed: bool
+) -> TieRuns:
+    """The tie runs of validated input, in which some classes are needed; see `Rows.require`."""
+    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows.require(**needed)
+    return tie_runs(rows)
 
 
 def sums_before(values: Floats, starts: NDArray[np.intp]) -> Floats:
