@@ -11,19 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "toprank"
 # Modules at the top of the package that everything may use: they know nothing of the rest.
-GROUND = {
-    "exceptions", "checks", "compiled", "docstrings", "log", "polars_package", "saved_state", "shown_text", "text_files",
-}  # fmt: skip
-    "exceptions",
-    "checks",
-    "compiled",
-    "docstrings",
-    "saved_state",
-    "shown_text",
-    "text_files",
-    "polars_package",
-    "log",
-}
+GROUND = set("exceptions checks compiled docstrings log polars_package saved_state shown_text text_files".split())
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
