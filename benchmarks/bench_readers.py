@@ -24,16 +24,16 @@ from bench_streams import write
 
 def own(path, threads, place):
     """Rows by the parser of streams; a place is that of the next line."""
-    from toprank.streams.open import open_source
+    from toprank.files.open import open_rows
 
-    source = open_source(path, "y", None, None, "csv", None, None, False, None)
+    source = open_rows(path, "y", None, None, "csv", None, None, False, None)
     for block in source.blocks(source.start() if place is None else type(source.start())(*place)):
         yield block.rows.X, block.rows.y, block.end
 
 
 def polars_by_blocks(path, threads, place):
     """Rows by the reader of tables: blocks of whole lines, each parsed by polars."""
-    from toprank.tables import open_table
+    from toprank.files import open_table
 
     table = open_table(path)
     kinds, skipped = dict.fromkeys(table.names, "number"), place or 0

@@ -60,7 +60,7 @@ def compare(
     """
     import toprank.selection
     from toprank.cli.reading import rows_to_learn
-    from toprank.tables import open_table
+    from toprank.files import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     chosen = list(dict.fromkeys(one.value for one in method or [])) or ["PatMatNP", "TauFPL", "LogisticRegression"]
@@ -98,7 +98,7 @@ def compare(
 
 
 def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bool, seed: int) -> Any:
-    from toprank.tables.preprocessing import sparse_pipeline, table_pipeline
+    from toprank.files.preprocessing import sparse_pipeline, table_pipeline
 
     has_penalty = name != "LogisticRegression"
     ranker = methods.ranker(name, seed=seed, max_fpr=max_fpr, alpha=alpha if has_penalty else None)
@@ -110,7 +110,7 @@ def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bo
 
 
 def _prepared(rows: Any) -> Any:
-    from toprank.tables.columns import prepared
+    from toprank.files.columns import prepared
 
     return prepared(rows.X, rows.columns.used)
 

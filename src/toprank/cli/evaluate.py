@@ -39,7 +39,7 @@ def evaluate(
     from toprank.cli.methods import last_step
     from toprank.cli.model_files import load_model
     from toprank.cli.reading import rows_to_test
-    from toprank.tables import open_table
+    from toprank.files import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     fitted = load_model(model, output)

@@ -60,7 +60,7 @@ def fit(
     from toprank.cli.fitting import described, fit_rows, summarised
     from toprank.cli.model_files import check_writable, save_model
     from toprank.cli.reading import rows_to_learn
-    from toprank.tables import open_table
+    from toprank.files import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)

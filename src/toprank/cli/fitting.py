@@ -62,8 +62,8 @@ def fit_rows(
     output : Output
         Where to say what happens.
     """
-    from toprank.tables import TableModel
-    from toprank.tables.preprocessing import sparse_pipeline, table_pipeline
+    from toprank.files import TableModel
+    from toprank.files.preprocessing import sparse_pipeline, table_pipeline
 
     columns = None if rows.columns is None else rows.columns.used
     pipeline = sparse_pipeline(ranker) if columns is None else table_pipeline(columns, ranker)

@@ -73,9 +73,9 @@ def _installation() -> dict[str, Any]:
 
 def _model(path: str, output: Output) -> dict[str, Any]:
     from toprank.cli.model_files import load_any
+    from toprank.files import TableModel
     from toprank.persistence.container import read_container
     from toprank.selection._certificate import certificate_of
-    from toprank.tables import TableModel
 
     model = load_any(path, output)
     table = model if isinstance(model, TableModel) else None

@@ -33,7 +33,7 @@ def load_any(path: str, output: Output) -> Any:
 
 def load_model(path: str, output: Output) -> Any:
     """Load a model that knows its columns."""
-    from toprank.tables import TableModel
+    from toprank.files import TableModel
 
     model = load_any(path, output)
     if not isinstance(model, TableModel) or not hasattr(model, "estimator_"):
@@ -89,7 +89,7 @@ def _exists(target: str, option: str, path: str) -> bool:
 
 def sum_of(path: str) -> str | None:
     """The SHA-256 sum of a file; None of a pipe, which cannot be read again."""
-    from toprank.text_files import is_pipe
+    from toprank.files.content import is_pipe
 
     if is_pipe(path):
         return None

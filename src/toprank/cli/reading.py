@@ -6,12 +6,12 @@ from typing import Any
 
 from toprank.cli.model_files import held_out_rows, sum_of, sum_of_labels
 from toprank.cli.output import Output
-from toprank.text_files import is_pipe
+from toprank.files.content import is_pipe
 
 
 def rows_to_learn(source: Any, target: str | None, output: Output, **options: Any) -> Any:
     """All rows of a table with labels, as `read_to_learn` gives them."""
-    from toprank.tables.training import read_to_learn
+    from toprank.files.training import read_to_learn
 
     with output.progress(f"reading {source.path}", source.size) as advance:
         rows = read_to_learn(source, target, advance=advance, **options)
@@ -26,7 +26,7 @@ def rows_to_test(source: Any, model: Any, output: Output, **options: Any) -> Any
     A note says so. Which rows were held out depends on the labels; if others are asked for, all rows are taken, and a
     note says that the model learned from some of them.
     """
-    from toprank.tables.training import read_to_test
+    from toprank.files.training import read_to_test
 
     with output.progress(f"reading {source.path}", source.size) as advance:
         rows = read_to_test(source, model, advance=advance, **options)

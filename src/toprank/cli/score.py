@@ -11,7 +11,6 @@ import typer
 
 from toprank.cli import options
 from toprank.cli.output import Output, guarded
-from toprank.text_files import is_pipe
 
 
 @guarded
@@ -55,8 +54,9 @@ def score(
     toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction
     """
     from toprank.cli.model_files import check_writable, load_model
+    from toprank.files import open_table
+    from toprank.files.content import is_pipe
     from toprank.persistence.atomic import write_atomically
-    from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     if top is not None and share is not None:
@@ -100,7 +100,7 @@ class _Count:
 
 
 def _note_extra_columns(source: Any, model: Any, id_column: str | None, output: Output) -> None:
-    from toprank.tables.errors import listed
+    from toprank.files.errors import listed
 
     if model.columns is None:
         return
@@ -124,8 +124,8 @@ def _budget(source: Any, model: Any, top: int | None, share: float | None, outpu
 
 
 def _count_rows(source: Any, model: Any) -> int:
-    from toprank.tables.source import VERBATIM
-    from toprank.tables.training import check_kind, needed_kinds
+    from toprank.files.source import VERBATIM
+    from toprank.files.training import check_kind, needed_kinds
 
     if check_kind(source, model):
         return sum(batch.X.shape[0] for batch in source.batches(model.n_features_in_, 0.0))
@@ -143,8 +143,8 @@ def _blocks(
     advance: Callable[[int], None],
 ) -> Iterator[bytes]:
     """The bytes of the output."""
-    from toprank.tables.errors import TableError
-    from toprank.tables.scoring import Best, score_rows, without_formulas
+    from toprank.files.errors import TableError
+    from toprank.files.scoring import Best, score_rows, without_formulas
 
     best = None if budget is None else Best(budget)
     for batch in score_rows(source, model, id_column):

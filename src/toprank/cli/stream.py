@@ -71,7 +71,7 @@ def stream(
     """Learn from a file row by row, in constant memory, and measure on the way.
 
     Each batch is scored before it is learned from, so every row is a test row once. All columns must be numbers. The
-    file is CSV, svmlight or Parquet; text also from a pipe, with [bold]-[/bold] for standard input.
+    file is CSV, svmlight, Parquet or NumPy; text also from a pipe, with [bold]-[/bold] for standard input.
 
     [bold]Examples[/bold]
 
@@ -101,7 +101,7 @@ def stream(
         earlier = begun(checkpoint, resume)
         model_before = started(start, output)
         grows = checkpoint is not None if grows is None else grows
-        source = opened(data, reading, format, delimiter, n_features, left_out, grows, earlier, model_before)
+        source = opened(data, reading, positive, format, delimiter, n_features, left_out, grows, earlier, model_before)
         features = source.feature_names
         skips = on_bad_line is methods.AtBadLine.skip
         first = first_model(source, model_before, start, method.value, scale_rows, fill_missing, skips, earlier, seed)

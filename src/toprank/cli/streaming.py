@@ -40,6 +40,7 @@ def started(path: str | None, output: Output) -> Any:
 def opened(
     data: str,
     reading: dict[str, Any],
+    positive: str | None,
     format: str | None,
     delimiter: str | None,
     n_features: int | None,
@@ -49,23 +50,16 @@ def opened(
     model: Any,
 ) -> Any:
     """The rows of a file or a pipe; of svmlight with as many features as a checkpoint or an earlier model has."""
+    from toprank.files.open import open_rows
     from toprank.streams.learner import Learner
-    from toprank.streams.open import open_source
-    from toprank.tables import open_table
-    from toprank.tables.numpy_file import NumpyTable
-    from toprank.text_files import is_pipe
 
-    if not is_pipe(data):
-        table = open_table(data, format=format, delimiter=delimiter, zero_based=reading["zero_based"])
-        if isinstance(table, NumpyTable):
-            raise ValueError(
-                f"a stream is read from CSV, svmlight or Parquet, and {data!r} is a NumPy file; use toprank fit"
-            )
     if n_features is None and earlier is not None and earlier["settings"]["features"] is None:
         n_features = earlier["settings"]["n_features"]
     if n_features is None and model is not None:
         n_features = Learner(model.estimator_).n_features
-    return open_source(
+    if reading["target"] is not None:  # labels of columns are compared as text, digit by digit
+        reading = {**reading, "positive": positive}
+    return open_rows(
         data,
         features=None,
         format=format,
@@ -153,7 +147,7 @@ def _scaler_of(earlier: dict[str, Any] | None, scale_rows: int) -> Any:
 def _scaler(source: Any, scale_rows: int, skips: bool) -> Any:
     from sklearn.preprocessing import StandardScaler
 
-    from toprank.streams.rows import Batch, batches, stop_at
+    from toprank.files.rows import Batch, batches, stop_at
 
     first: Any = next(batches(source.peek(stops=not skips), scale_rows), Batch(None, [], 0, source.start()))
     if first.bad and not skips:
@@ -192,8 +186,8 @@ def wrapped(
     zero_based: bool,
 ) -> Any:
     """The learned model with its columns."""
+    from toprank.files import TableModel
     from toprank.streams.learner import forget_columns
-    from toprank.tables import TableModel
 
     forget_columns(result.model)  # the table knows them, and gives arrays
     columns = None if features is None else dict.fromkeys(features, "number")

@@ -30,7 +30,7 @@ _TOPRANK_PARTS = {
     "solvers.problem.Solution": "solvers.problem",
     "solvers.apg.DualPoint": "solvers.apg",
     "solvers.pair_ascent.Multipliers": "solvers.pair_ascent",
-    "tables.model.TableModel": "tables.model",
+    "tables.model.TableModel": "files.model",
 }
 _SKLEARN = {
     "pipeline": ("FeatureUnion", "Pipeline"),

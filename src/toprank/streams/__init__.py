@@ -1,6 +1,6 @@
 """Learn from files larger than memory, with metrics and checkpoints on the way."""
 
-from toprank.streams.rows import BadLine, BadLineError
+from toprank.files.rows import BadLine, BadLineError
 from toprank.streams.run import StreamResult, stream
 
 __all__ = ["BadLine", "BadLineError", "StreamResult", "stream"]

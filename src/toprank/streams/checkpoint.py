@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toprank.files.rows import MOST_BAD_LINES, BadLine, Place, Rows, RowSource
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
 from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateError, Table, count
 from toprank.streams.prequential import COLUMNS
-from toprank.streams.rows import MOST_BAD_LINES, BadLine, Place, Rows, Source
 
 _CONTENT = Schema(
     {
@@ -82,7 +82,7 @@ class Checkpoint:
     began_with: str
     trusted: tuple[type, ...]
 
-    def write(self, state: State, metrics: dict[str, Any], source: Source) -> None:
+    def write(self, state: State, metrics: dict[str, Any], source: RowSource) -> None:
         """Save the state, atomically."""
         content = {
             "model": state.model,
@@ -98,7 +98,7 @@ class Checkpoint:
         }
         write_tree(content, self.path, kind="checkpoint", name="checkpoint", trusted=self.trusted)
 
-    def read(self, source: Source) -> tuple[State, dict[str, Any]]:
+    def read(self, source: RowSource) -> tuple[State, dict[str, Any]]:
         """The state and the state of the metrics, after a look at whether they belong to this run."""
         content = self._content()
         place = Place(*content["place"])
