@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+from toprank.exceptions import InputError
+
 
 def is_count(value: Any, least: int = 1) -> bool:
     """Whether a value is a whole number, and no truth value, of at least `least`."""
@@ -16,35 +18,35 @@ def is_count(value: Any, least: int = 1) -> bool:
 def require_count(name: str, value: Any, least: int = 1) -> None:
     """Check that a parameter is a whole number, and not too small."""
     if not is_count(value, least):
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise InputError.of(name, value, "must be a whole number of at least {least}", least=least)
 
 
 def require_number(name: str, value: Any, least: float) -> None:
     """Check that a parameter is a finite number, and not too small."""
     if isinstance(value, bool) or not (isinstance(value, Real) and least <= float(value) < math.inf):
-        raise ValueError(f"{name} must be a finite number of at least {least:g}, got {value!r}")
+        raise InputError.of(name, value, "must be a finite number of at least {least:g}", least=least)
 
 
 def require_share(name: str, value: Any) -> None:
     """Check that a parameter is a share."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
-        raise ValueError(f"{name} must be strictly between 0 and 1, got {value!r}; use a share such as 0.05")
+        raise InputError.of(name, value, "must be strictly between 0 and 1", "use a share such as 0.05")
 
 
 def require_positive(name: str, value: Any, remedy: str) -> None:
     """Check that a parameter is positive and finite."""
     if not (isinstance(value, Real) and 0 < float(value) < math.inf):
-        raise ValueError(f"{name} must be positive and finite, got {value!r}; {remedy}")
+        raise InputError.of(name, value, "must be positive and finite", remedy)
 
 
 def require_moderate(name: str, value: Any, remedy: str) -> None:
     """Check that a parameter is positive and neither so large nor so small that products with it lose all digits."""
     require_positive(name, value, remedy)
     if not 1e-40 <= float(value) <= 1e40:
-        raise ValueError(f"{name} must be between 1e-40 and 1e+40, got {value!r}; {remedy}")
+        raise InputError.of(name, value, "must be between 1e-40 and 1e+40", remedy)
 
 
 def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Check that a parameter is one of some words."""
     if not (isinstance(value, str) and value in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+        raise InputError.of(name, value, "must be one of {choices}", choices=", ".join(map(repr, choices)))

@@ -2,23 +2,16 @@
 
 import json
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import dump_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
 
 from cli.support import files_in, run, transactions
-from toprank import PatMatNP, TauFPL
-from toprank.cli import output
-from toprank.cli.fit import fit
 from toprank.cli.fitting import summary_of
 from toprank.cli.model_files import check_writable
-from toprank.cli.stream import stream
 from toprank.persistence import load, save
-from toprank.persistence.model_file import _other_kind
 
 FIT = ("-t", "fraud", "--positive", "yes", "--id", "transaction")
 
@@ -224,24 +217,6 @@ def test_too_few_negatives(fitted, tmp_path):
         assert part not in result.stderr
 
 
-def test_remedies_of_the_library_that_are_no_options():
-    """The messages are taken from where they are made, so that a change of their words is noticed."""
-    random = np.random.default_rng(0)
-    X = random.normal(size=(300, 5))
-    with pytest.warns(ConvergenceWarning) as caught:
-        PatMatNP(tau=0.1, max_iter=1).fit(X, X[:, 0] + random.normal(size=300) > 1)
-    collapsed = TauFPL()._collapse_message(SimpleNamespace(gap=1e-3, dual=0.5))
-    for message, remedy in (
-        (str(caught[0].message), "; a larger --alpha is easier to fit"),
-        (collapsed, "lower --alpha, or "),
-        (_other_kind("model", "checkpoint"), "look at it by toprank info"),
-    ):
-        said = output.as_options(message)
-        assert remedy in said
-        for word in ("max_iter", "lower tol", "toprank.load"):
-            assert word not in said
-
-
 def test_one_negative_only(tmp_path):
     pl.DataFrame({"a": np.arange(31.0) ** 2, "y": [0] + [1] * 30}).write_csv(tmp_path / "d.csv")
     options = ("--max-fpr", "0.6", "--confidence", "0.5")
@@ -261,27 +236,6 @@ def test_paths_are_shown_as_they_are(fitted, tmp_path, monkeypatch, command, nam
     result = run(command, name, *options.get(command, ("-m", fitted / "model.toprank")))
     assert result.stderr == f"error: there is no file {name!r}; check the path\n"
     assert "'tau=1/m' is in a folder" in run("fit", name, "-t", "y", "-m", "tau=1/m").stderr
-
-
-@pytest.mark.parametrize(
-    ("command", "text", "expected"),
-    [
-        (fit, "k=3, tau=0.5, cv=0.5", "--k 3, --tau 0.5, cv=0.5"),
-        (stream, "k=3, tau=0.5, cv=0.5", "k=3, tau=0.5, cv=0.5"),
-        (fit, "pass n_features= or positive=..., resume=False", "pass n_features= or --positive, resume=False"),
-        (stream, "leave it out by features=, resume=False", "leave it out by --ignore, --no-resume"),
-        (stream, "zero_based=True, format='csv', 'x'", "--zero-based, --format csv, 'x'"),
-        (stream, "max_fpr must be id_column=a", "--max-fpr must be --id a"),
-        (fit, "'k=3' \"tau=1\" 'a\\' k=2' don't k=4", "'k=3' \"tau=1\" 'a\\' k=2' don't --k 4"),
-        (fit, "by --ignore k=2, max_fpr=0.1", "by --ignore k=2, --max-fpr 0.1"),
-    ],
-)
-def test_only_options_of_the_running_command_are_named(command, text, expected):
-    before = output._running.set(command.__wrapped__)
-    try:
-        assert output.as_options(text) == expected
-    finally:
-        output._running.reset(before)
 
 
 def test_svmlight_rows_with_more_features_than_the_model(tmp_path):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.output import Output, as_options, guarded, table
+from toprank.cli.output import Output, guarded, table, told
 
 
 @guarded
@@ -87,9 +87,9 @@ def compare(
     )
     for row in result.rows[: len(models)]:
         if row["error"]:
-            output.note(f"{row['estimator']} failed in {row['n_failed']} folds: {as_options(row['error'])}")
+            output.note(f"{row['estimator']} failed in {row['n_failed']} folds: {told(row['error'])}")
         if row["warning"]:
-            output.note(f"{row['estimator']} ({row['n_warnings']} warnings): {as_options(row['warning'])}")
+            output.note(f"{row['estimator']} ({row['n_warnings']} warnings): {told(row['warning'])}")
     if result.best() is None:
         raise ValueError("every method failed; the notes above say why")
     text = "\n\n".join(_table(result, metric) for metric in result.metrics)

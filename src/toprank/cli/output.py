@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,34 +16,13 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 from toprank.cli.standard_streams import DEBUG, LostOutput
-from toprank.shown_text import printable
+from toprank.exceptions import Message, Parameter, message_of
+from toprank.shown_text import printable, shell_word
 
 _Result = TypeVar("_Result")
 _Command = Callable[..., Any]
 # The command that runs: its options are those that a message may name.
 _running: ContextVar[_Command | None] = ContextVar("running", default=None)
-# Remedies of the library name its keywords; here they are options. What is in quotes, or follows an option, is a value.
-_KEYWORD = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)"(?:[^"\\]|\\.)*"|"""
-    r"""--[\w-]+\ (?:\$'(?:[^'\\]|\\.)*'|(?:'[^']*'|"[^"]*"|[^\s'"])+|\S)"""
-    r"""|\b(?P<name>[a-z_]+)=(?:'(?P<quoted>[^']*)'|(?P<bare>[\w.+-]*))|\b(?P<alone>[a-z]+(?:_[a-z]+)+)\b"""
-)
-_OTHER_NAMES = {"features": "ignore"}  # a column is left out by the one in Python, by the other here
-# Remedies that are others here.
-_PHRASES = {
-    r"hold out more of them": "give more rows",
-    r"lower confidence to": "lower --confidence to",
-    r", and cv=\S+ holds out (\d+)": r", of which \1 are set aside for the threshold",
-    r"cv=\S+ leaves only one class": "setting negatives aside for --max-fpr leaves only one class",
-    r"hold out fewer, for instance by cv=\S+, or give more rows": "give more rows",
-    r"increase max_iter or tol, or standardise the features": "a larger --alpha is easier to fit",
-    r"lower tol or alpha, or scale the features": "lower --alpha",
-    r"use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part": (
-        "use --kernel rbf or --kernel linear"
-    ),
-    r"read it with toprank\.load": "look at it by toprank info",
-    r"give it to toprank\.stream\(checkpoint=\.\.\.\) to go on": "go on with it by toprank stream --checkpoint",
-}
 
 
 class Output:
@@ -106,7 +84,7 @@ class Output:
             warnings.simplefilter("default")
             yield
         for warning in caught:
-            self.note(as_options(str(warning.message)))
+            self.note(told(warning.message))
 
 
 def _say(text: str, *, err: bool = False) -> None:
@@ -133,23 +111,20 @@ def plain(item: Any) -> Any:
     return item if item is None or isinstance(item, bool | int | str) else str(item)
 
 
-def as_options(text: str) -> str:
-    """A message of the library in the words of the command line, with options that the running command has."""
+def told(said: str | BaseException) -> str:
+    """A message of the library with the options that the running command has."""
+    text = message_of(said) if isinstance(said, BaseException) else said
+    return text.told(_named) if isinstance(text, Message) else text
+
+
+def _named(parameter: Parameter) -> str:
     command = _running.get()
-    options = {} if command is None else _options_of(command)
-
-    def option(match: re.Match[str]) -> str:
-        found, value = match["name"] or match["alone"] or "", match["quoted"] or match["bare"] or ""
-        name = _OTHER_NAMES.get(found, found)
-        if name not in options:
-            return match[0]
-        if value in ("True", "False"):
-            return options[name] if value == "True" else options[name].replace("--", "--no-", 1)
-        return f"{options[name]} {'' if value == '...' else value}".rstrip()
-
-    for phrase, other in _PHRASES.items():
-        text = re.sub(phrase, other, text)
-    return _KEYWORD.sub(option, text)
+    option = None if command is None else _options_of(command).get(parameter.name)
+    if option is None:
+        return parameter.python
+    if isinstance(parameter.value, bool):
+        return option if parameter.value else option.replace("--", "--no-", 1)
+    return option if parameter.value is None else f"{option} {shell_word(parameter.value)}"
 
 
 def _options_of(command: _Command) -> dict[str, str]:
@@ -204,10 +179,11 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
 
 def sentence(error: BaseException) -> str:
     """What went wrong, in one line."""
-    text = str(error.args[1] if isinstance(error, OSError) and len(error.args) > 1 else error)
+    text = str(error.args[1]) if isinstance(error, OSError) and len(error.args) > 1 else told(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename!r}: {text}"
-    text = as_options(" ".join(line.strip() for line in text.splitlines()))
+    text = "; ".join([text, *getattr(error, "__notes__", ())])
+    text = " ".join(line.strip() for line in text.splitlines())
     if isinstance(error, MemoryError):
         return "there is not enough memory; use fewer rows or columns"
     if isinstance(error, ValueError | TypeError | OSError | ImportError):

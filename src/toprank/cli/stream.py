@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.output import Output, as_options, guarded, table
+from toprank.cli.output import Output, guarded, table, told
+from toprank.exceptions import Message
 
 
 @guarded
@@ -83,9 +84,9 @@ def stream(
     """
     from toprank.cli.fitting import summary_of
     from toprank.cli.model_files import check_writable, save_model
-    from toprank.cli.streaming import advice, advised, begun, first_model, opened, require_rows, started, wrapped
+    from toprank.cli.streaming import begun, first_model, opened, require_rows, started, wrapped
     from toprank.persistence.atomic import same_file
-    from toprank.streams.run import LAST_LINE_WAITS, stream_from
+    from toprank.streams.run import last_line_waits, stream_from
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
@@ -97,7 +98,7 @@ def stream(
     reading = {"target": target, "positive": label, "zero_based": zero_based, "fill_missing": fill_missing}
     measuring = {"on_bad_line": on_bad_line.value, "batch": batch, "window": window, "max_fpr": max_fpr}
     left_out = [name for name in (target, id_column, *(ignore or ())) if name is not None]
-    with advised(), output.noted_warnings():
+    with output.noted_warnings():
         earlier = begun(checkpoint, resume)
         model_before = started(start, output)
         grows = checkpoint is not None if grows is None else grows
@@ -109,12 +110,14 @@ def stream(
         result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose)
         require_rows(data, result.n_rows, result.bad_lines)
     if result.last_line_waits:
-        output.note(as_options(LAST_LINE_WAITS % data))
+        output.note(told(last_line_waits(data)))
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:
         first_bad = result.bad_lines[0]
-        reason = as_options(advice(first_bad.reason))
+        reason = told(first_bad.reason)
+        if result.resumed_at and not isinstance(first_bad.reason, Message):
+            reason = reason.partition("; ")[0]  # of a checkpoint, with a remedy in the words of Python
         output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
     fitted = wrapped(result, features, target, positive, id_column, zero_based)
     learned = type(methods.last_step(result.model)).__name__

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from toprank.cli.output import Output
-
-# The remedy for a column of text; the library takes columns by name, the command leaves them out.
-_COLUMN_OF_TEXT = re.compile(r"(column '([^']*)' .*?) by features=")
+from toprank.cli.output import Output, told
 
 
 def begun(checkpoint: str | None, resume: bool) -> dict[str, Any] | None:
@@ -159,22 +152,12 @@ def _scaler(source: Any, scale_rows: int, skips: bool) -> Any:
 def require_rows(data: str, n_rows: int, bad: list[Any]) -> None:
     """Refuse a file without rows, from which nothing can be learned."""
     if n_rows == 0:
-        found = f"but bad lines, the first: line {bad[0].line}, {bad[0].reason}" if bad else "; give a file with rows"
-        raise ValueError(f"{data!r} has no rows{' ' if bad else ''}{found}")
-
-
-def advice(text: str) -> str:
-    """A message of the library with the column that is to be left out."""
-    return _COLUMN_OF_TEXT.sub(lambda match: f"{match[1]} by --ignore {shlex.quote(match[2])}", text)
-
-
-@contextmanager
-def advised() -> Iterator[None]:
-    """Errors with such messages, and with the lines that they happened in."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(advice("; ".join([str(error), *getattr(error, "__notes__", ())]))) from error
+        found = (
+            f" but bad lines, the first: line {bad[0].line}, {told(bad[0].reason)}"
+            if bad
+            else "; give a file with rows"
+        )
+        raise ValueError(f"{data!r} has no rows{found}")
 
 
 def wrapped(

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.checks import require_choice
+
 RESPONSES = ("decision_function", "predict_proba")
 
 
 def check_response_method(response_method: str) -> None:
     """Refuse a method that gives no scores."""
-    if response_method not in ("auto", *RESPONSES):
-        raise ValueError(
-            f"response_method must be 'auto', 'decision_function' or 'predict_proba', got {response_method!r}"
-        )
+    require_choice("response_method", response_method, ("auto", *RESPONSES))
 
 
 def scores_of(model: Any, X: Any, response_method: str = "auto") -> NDArray[Any]:

@@ -15,13 +15,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.checks import is_count, require_share
+from toprank.checks import is_count, require_choice, require_share
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, splits_of, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._anew import anew_or_unchanged
+from toprank.exceptions import InputError, Message
 from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
@@ -211,10 +212,9 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         require_share("max_fpr", self.max_fpr)
         require_share("confidence", self.confidence)
         check_response_method(self.response_method)
-        if self.combine not in ("unanimous", "refit"):
-            raise ValueError(f"combine must be 'unanimous' or 'refit', got {self.combine!r}")
+        require_choice("combine", self.combine, ("unanimous", "refit"))
         if isinstance(self.cv, Integral) and not is_count(self.cv, 2):
-            raise ValueError(f"cv as a number of folds must be at least 2, got {self.cv!r}; use a share such as 0.5")
+            raise InputError.of("cv", self.cv, "as a number of folds must be at least 2", "use a share such as 0.5")
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
             require_share("cv", self.cv)
         if get_tags(self.estimator).input_tags.pairwise and not isinstance(self.estimator, FrozenEstimator):
@@ -233,10 +233,14 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         if isinstance(self.cv, Real):
             splits = self._random_splits(rows, negatives)
             if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
-                raise ValueError(
-                    f"cv={self.cv!r} leaves only one class to train on, as it holds out all rows of the other: there "
-                    f"are {len(negatives)} negatives and {len(rows) - len(negatives)} positives; hold out fewer, for "
-                    "instance by cv=0.5, or give more rows"
+                raise InputError.saying(
+                    "{cv=} leaves only one class to train on, as it holds out all rows of the other: there are {n} "
+                    "negatives and {m} positives; hold out fewer, for instance by cv=0.5, or give more rows",
+                    elsewhere="setting negatives aside for {max_fpr} leaves only one class to train on, as it holds "
+                    "out all rows of the other: there are {n} negatives and {m} positives; give more rows",
+                    cv=self.cv,
+                    n=len(negatives),
+                    m=len(rows) - len(negatives),
                 )
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
@@ -280,8 +284,13 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         try:
             return threshold_rule(n_held_out, self.max_fpr, self.confidence)
         except ValueError as error:
-            how = "" if isinstance(self.estimator, FrozenEstimator) else f", and cv={self.cv!r} holds out {n_held_out}"
-            raise ValueError(f"{error}. There are {n_negatives} negatives in all{how}.") from None
+            how: str = Message(
+                ", and {cv=} holds out {n}", ", of which {n} are set aside for the threshold", cv=self.cv, n=n_held_out
+            )
+            how = "" if isinstance(self.estimator, FrozenEstimator) else how
+            raise InputError.saying(
+                "{error}. There are {n} negatives in all{how}.", error=error, n=n_negatives, how=how
+            ) from None
 
     def _fit_splits(
         self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any]

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaincinv
 
 from toprank.checks import require_share
+from toprank.exceptions import InputError, Message
 from toprank.ranking.tie_runs import score_column
 
 # A score that is computed once more may differ in its last bits, for instance in a batch of another size. A threshold
@@ -113,7 +114,7 @@ def threshold_rule(n_negatives: int, max_fpr: float, confidence: float) -> Thres
     """
     needed = negatives_needed(max_fpr, confidence)
     if n_negatives < needed:
-        raise ValueError(_too_few(n_negatives, needed, max_fpr, confidence))
+        raise InputError(_too_few(n_negatives, needed, max_fpr, confidence))
     low, high = 0, n_negatives - 1  # the number of scores above the threshold; 0 is allowed
     while low < high:
         middle = (low + high + 1) // 2
@@ -225,18 +226,24 @@ def _tail(n_above: int, n: int, rate: float) -> float:
 
 def _check_rank(n_negatives: int, rank: int) -> None:
     if not 1 <= rank <= n_negatives:
-        raise ValueError(f"rank must be between 1 and the number of negatives, {n_negatives}, got {rank!r}")
+        raise InputError.of("rank", rank, "must be between 1 and the number of negatives, {n}", n=n_negatives)
 
 
-def _too_few(n: int, needed: int, max_fpr: float, confidence: float) -> str:
-    message = (
-        f"max_fpr={max_fpr:g} with confidence={confidence:g} needs at least {needed} held-out negatives, got {n}; "
-        "hold out more of them"
+def _too_few(n: int, needed: int, max_fpr: float, confidence: float) -> Message:
+    message = Message(
+        "{max_fpr=:g} with {confidence=:g} needs at least {needed} held-out negatives, got {n}; {more}",
+        more=Message("hold out more of them", elsewhere="give more rows"),
+        max_fpr=max_fpr,
+        confidence=confidence,
+        needed=needed,
+        n=n,
     )
     if n == 0:
         return message
     possible_rate = np.ceil(1e4 * (1 - (1 - confidence) ** (1 / n))) / 1e4
     possible_confidence = np.floor(1e4 * (1 - (1 - max_fpr) ** n)) / 1e4
-    rate = f", raise max_fpr to {possible_rate:g}" if possible_rate < 1 else ""
-    lower = f", or lower confidence to {possible_confidence:g}" if possible_confidence > 0 else ""
-    return message + rate + lower
+    if possible_rate < 1:
+        message = Message("{message}, raise {max_fpr} to {rate:g}", message=message, rate=possible_rate)
+    if possible_confidence > 0:
+        message = Message("{message}, or lower {confidence} to {c:g}", message=message, c=possible_confidence)
+    return message

@@ -17,6 +17,7 @@ from toprank.checks import is_count
 from toprank.decision._rows import check_rows, classes_of, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.estimators._anew import anew_or_unchanged
+from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
 
@@ -124,7 +125,7 @@ class TopKClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.share is not None:
             check_share("share", self.share, low_open=True)
         elif not is_count(self.k, 1):
-            raise ValueError(f"k must be an integer of at least 1, got {self.k!r}; use share= for a share of the rows")
+            raise InputError.of("k", self.k, "must be an integer of at least 1", "use {share=} for a share of the rows")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """How arguments of `fit` reach the estimator, and that `predict` may take groups.

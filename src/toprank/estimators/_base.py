@@ -22,7 +22,7 @@ from toprank.estimators._above_zero import PredictsAboveZero
 from toprank.estimators._anew import anew_or_unchanged
 from toprank.estimators._documentation import document
 from toprank.estimators._weights import usable_weights
-from toprank.exceptions import DegenerateSolutionWarning
+from toprank.exceptions import DegenerateSolutionWarning, Message
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
@@ -256,25 +256,29 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
             reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
-            warnings.warn(
-                f"{type(self).__name__} stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}; "
-                "increase max_iter or tol, or standardise the features",
-                ConvergenceWarning,
-                stacklevel=3,
+            stopped = f"stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}"
+            message = Message(
+                "{name} {stopped}; increase {max_iter} or {tol}, or standardise the features",
+                elsewhere="{name} {stopped}; a larger {alpha} is easier to fit",
+                name=type(self).__name__,
+                stopped=stopped,
             )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def _collapse_message(self, solution: Solution) -> str:
         if self.remedies and solution.gap <= 1e-6:
-            return (
+            return Message(
                 "w = 0 is the optimum: on average the positives score no higher than the threshold, whatever the "
-                f"direction. One outlier or mislabelled row can cause this. The model ranks nothing: {self.remedies}. "
-                "(Features much smaller than 1 look the same to the penalty; scale those first.)"
+                "direction. One outlier or mislabelled row can cause this. The model ranks nothing: {remedies}. "
+                "(Features much smaller than 1 look the same to the penalty; scale those first.)",
+                remedies=self.remedies,
             )
         known = f" It is within {solution.gap:.0e} of the optimum, tol={self.tol:g}." if solution.dual > -np.inf else ""
-        others = f", or {self.remedies}" if self.remedies else ""
-        return (
-            f"Nothing better than w = 0 was found.{known} The model ranks nothing: lower tol or alpha, or scale the "
-            f"features{others}"
+        remedy = Message("lower {tol} or {alpha}, or scale the features", elsewhere="lower {alpha}")
+        if self.remedies:
+            remedy = Message("{first}, or {others}", first=remedy, others=self.remedies)
+        return Message(
+            "Nothing better than w = 0 was found.{known} The model ranks nothing: {remedy}", known=known, remedy=remedy
         )
 
     def __sklearn_tags__(self) -> Any:

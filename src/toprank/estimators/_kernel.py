@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from toprank.checks import require_count, require_positive, require_share
 from toprank.estimators._base import COMMON_STATE, TopClassifier, keep, without_offset
+from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
@@ -149,9 +150,11 @@ class KernelClassifier(TopClassifier):
     def _encode(self, y: NDArray[Any]) -> NDArray[np.bool_]:
         positive = super()._encode(y)
         if self.kernel == "precomputed" and self.n_features_in_ != len(y):
-            raise ValueError(
-                f"kernel='precomputed' needs the square matrix of all training rows, got {len(y)} rows and "
-                f"{self.n_features_in_} columns; pass the kernel of the training rows with themselves"
+            raise InputError.saying(
+                "{kernel='precomputed'} needs the square matrix of all training rows, got {n} rows and {d} columns; "
+                "pass the kernel of the training rows with themselves",
+                n=len(y),
+                d=self.n_features_in_,
             )
         return positive
 
@@ -176,7 +179,10 @@ class KernelClassifier(TopClassifier):
         order = np.argsort(~positive, kind="stable")
         if self.kernel == "precomputed":
             if issparse(X):
-                raise ValueError("kernel='precomputed' needs a dense matrix, got a sparse one; use X.toarray()")
+                raise InputError.saying(
+                    "{kernel='precomputed'} needs a dense matrix, got a sparse one; use X.toarray()",
+                    elsewhere="{kernel='precomputed'} needs a dense matrix, got a sparse one; use another kernel",
+                )
             X = X[:, rows][np.ix_(order, order)]
         else:
             X = X[order]
@@ -197,7 +203,7 @@ class KernelClassifier(TopClassifier):
         solution = self._solve_expansion(problem, self._start(X.shape[0], "rows"))
         solution = without_noise(problem, self._certified(problem, solution, X.dtype))
         if solution.excess > 0 and not gram.is_definite:
-            raise ValueError(gram.not_definite("the lower bound is above the objective"))
+            raise gram.not_definite("the lower bound is above the objective")
         c = solution.coef
         self._set_expansion(kernel, X, c, rows[order])
         if kernel.name == "linear":
@@ -375,15 +381,21 @@ class SurrogateQuantileClassifier(KernelClassifier):
         require_positive("beta", self.beta, "use a value such as 0.1")
         super()._check_parameters()
         if self.tau < _SMALLEST_TAU:
-            raise ValueError(f"tau must be at least {_SMALLEST_TAU:.0e}, got {self.tau!r}; use a share such as 0.05")
+            raise InputError.of(
+                "tau", self.tau, "must be at least {t:.0e}", "use a share such as 0.05", t=_SMALLEST_TAU
+            )
         surrogate = get_surrogate(self.surrogate)
         at_zero = -surrogate.inverse(np.array(float(self.tau))) / float(self.beta)
         with np.errstate(over="ignore"):
             loss = float(surrogate.value(at_zero))
         if not loss < _LARGEST_LOSS:
-            raise ValueError(
-                f"with beta={self.beta!r}, tau={self.tau!r} and surrogate={self.surrogate!r} even w = 0 has a loss of "
-                f"{loss:.0e}; use a larger beta, such as 1.0"
+            raise InputError.saying(
+                "with {beta=}, {tau=} and {surrogate=} even w = 0 has a loss of {loss:.0e}; use a larger beta, such as "
+                "1.0",
+                beta=self.beta,
+                tau=self.tau,
+                surrogate=self.surrogate,
+                loss=loss,
             )
 
     def _surrogate_quantile(self, over: Over) -> Formulation:

@@ -7,6 +7,7 @@ from typing import Any
 from toprank.checks import require_positive
 from toprank.estimators._base import TauClassifier, keep
 from toprank.estimators._kernel import KernelClassifier, KernelName, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.exceptions import Message
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, TopMean
@@ -84,7 +85,7 @@ class TopPushK(KernelClassifier):
     ((1, 10), True)
     """
 
-    remedies = "use a larger k, TauFPL or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {k}, TauFPL or PatMatNP (which cannot collapse), or add features")
 
     k: float
 
@@ -155,7 +156,7 @@ class TauFPL(TopMeanClassifier):
     True
     """
 
-    remedies = "use a larger tau or PatMatNP (which cannot collapse), or add features"
+    remedies = Message("use a larger {tau} or PatMatNP (which cannot collapse), or add features")
 
     def _formulation(self) -> Formulation:
         return self._top_share(over="negatives")
@@ -195,7 +196,7 @@ class TopMeanK(TopMeanClassifier):
     True
     """
 
-    remedies = "use a tau above the share of positives, PatMat (which cannot collapse), or add features"
+    remedies = Message("use a {tau} above the share of positives, PatMat (which cannot collapse), or add features")
 
     def _formulation(self) -> Formulation:
         return self._top_share(over="all")

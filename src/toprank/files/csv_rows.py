@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from toprank.exceptions import Message
 from toprank.files import _lines
 from toprank.files._lines import IGNORED, TARGET, Found
 from toprank.files.content import Passage
@@ -86,6 +87,9 @@ class CSVFile(TextFile):
             return f"a quoted field, column {name!r}, is not closed in its line"
         if what == _lines.LABEL:
             return label_reason(text, self.labels)
-        return number_reason(
-            what, f"column {name!r}", text, "leave a column of text out by features=, or encode it before"
+        remedy = Message(
+            "leave a column of text out by {features=}, or encode it before",
+            elsewhere="leave a column of text out by {ignore=}, or encode it before",
+            ignore=name,
         )
+        return number_reason(what, f"column {name!r}", text, remedy)

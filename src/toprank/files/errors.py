@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from toprank.exceptions import InputError
 
-class TableError(ValueError):
+
+class TableError(InputError):
     """A file is no table, or not the one that is needed."""
 
 

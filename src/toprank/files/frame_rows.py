@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.exceptions import Message
 from toprank.files.errors import TableError
 from toprank.files.labels import Labels, labels_in
 from toprank.files.reasons import excerpt, label_reason
@@ -65,9 +66,16 @@ class FrameRows:
             )
         for name in self._features:
             if name not in table.numbers:
-                raise TableError(
-                    f"the column {name!r} of {self.path!r} has the type {table.types[name]}, and a stream takes "
-                    "numbers; leave it out by features=, or encode it before"
+                raise TableError.saying(
+                    "the column {name!r} of {path!r} has the type {kind}, and a stream takes numbers; {remedy}",
+                    name=name,
+                    path=self.path,
+                    kind=table.types[name],
+                    remedy=Message(
+                        "leave it out by {features=}, or encode it before",
+                        elsewhere="leave it out by {ignore=}, or encode it before",
+                        ignore=name,
+                    ),
                 )
 
     def start(self) -> Place:
@@ -109,7 +117,7 @@ class FrameRows:
         place = int(np.flatnonzero(~np.isfinite(row))[0])
         name = self._features[place]
         if np.isnan(row[place]):
-            return f"column {name!r} has no value; pass fill_missing= for a number to stand for it"
+            return Message("column {name!r} has no value; pass {fill_missing=} for a number to stand for it", name=name)
         return f"column {name!r} has {row[place]}, which is not finite"
 
     def identity(self, position: int) -> dict[str, Any]:

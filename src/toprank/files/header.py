@@ -56,7 +56,7 @@ def read_header(content: Content, delimiter: str | None) -> Header:
     """
     path = content.path
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
-        raise TableError(f"the delimiter must be one character such as , or ;, got {delimiter!r}")
+        raise TableError.of("delimiter", delimiter, "must be one character such as ',' or ';'")
     with content.opened() as (stream, _):
         header = stream.readline(LONGEST_ROW)
     if not header.strip():

@@ -56,9 +56,9 @@ def labels_of(positive: Any, *, numbers_only: bool) -> Labels:
     if positive is None or is_finite_number(positive):
         return number_labels(None if positive is None else float(positive))
     if numbers_only or not isinstance(positive, str) or not positive.strip():
-        raise TableError(
-            f"positive must be a finite number{'' if numbers_only else ' or a text'}, got {positive!r}; leave it out "
-            "for labels 1 and 0"
+        or_text = "" if numbers_only else " or a text"
+        raise TableError.of(
+            "positive", positive, "must be a finite number{or_text}", "leave it out for labels 1 and 0", or_text=or_text
         )
     text = _canonical(positive.strip())
     number = _decimal(text)

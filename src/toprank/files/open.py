@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from toprank.checks import require_count
+from toprank.checks import require_choice, require_count
+from toprank.exceptions import InputError, Parameter
 from toprank.files.content import ending_of, is_pipe, require_uncompressed
 from toprank.files.csv_file import CSVTable
 from toprank.files.csv_rows import CSVFile
@@ -34,12 +35,14 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
         raise FileNotFoundError(f"there is no file {path!r}; check the path")
     if os.path.isdir(path):
         raise TableError(f"{path!r} is not a plain file; give the path of a file")
-    if format is not None and format not in FORMATS:
-        raise TableError(f"format must be one of {', '.join(map(repr, FORMATS))}, got {format!r}")
+    if format is not None:
+        require_choice("format", format, FORMATS)
     ending = ending_of(path)
     if format is None and ending not in _ENDINGS and not is_pipe(path):
-        raise TableError(
-            f"the format of {path!r} does not follow from its name; pass format='csv', 'parquet', 'svmlight' or 'numpy'"
+        raise TableError.saying(
+            "the format of {path!r} does not follow from its name; pass {format='csv'}, 'parquet', 'svmlight' or "
+            "'numpy'",
+            path=path,
         )
     kind = format or _ENDINGS.get(ending, of_pipe)
     if delimiter is not None and kind != "csv":
@@ -113,18 +116,22 @@ def open_rows(
     kind = _format_of(path, format, delimiter, "svmlight" if target is None else "csv")
     labels = labels_of(positive, numbers_only=kind == "svmlight")
     if not (fill_missing is None or is_finite_number(fill_missing)):
-        raise ValueError(f"fill_missing must be a finite number or None, got {fill_missing!r}; use a value such as 0.0")
+        raise InputError.of("fill_missing", fill_missing, "must be a finite number or None", "use a value such as 0.0")
     if kind == "svmlight":
         for name, value in {"target": target, "features": features, "fill_missing": fill_missing}.items():
             if value is not None:
-                raise ValueError(
-                    f"{name}={value!r} is for columns with names, and {path!r} is read as svmlight; leave it out"
+                raise InputError.saying(
+                    "{given} is for columns with names, and {path!r} is read as svmlight; leave it out",
+                    given=Parameter(name, f"{name}={value!r}", str(value)),
+                    path=path,
                 )
         if n_features is not None:
             require_count("n_features", n_features)
         return SvmlightFile(path, labels, n_features, bool(zero_based), grows)
     if target is None:
-        raise ValueError(f"target is needed for {kind}: the name of the column of labels, such as target='y'")
+        raise InputError.saying(
+            "{target} is needed for {kind}: the name of the column of labels, such as {target='y'}", kind=kind
+        )
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
     chosen = None if features is None else [str(name) for name in features]

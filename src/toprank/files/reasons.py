@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toprank.exceptions import Message
 from toprank.files._lines import IS_INFINITE, IS_MISSING
 from toprank.files.labels import ZERO_ONE, Labels
 from toprank.files.source import MISSING_WORDS
@@ -22,14 +23,14 @@ def label_reason(text: str, labels: Labels) -> str:
     if text.lower() in MISSING_WORDS:
         return "the label is missing"
     if labels.mode == ZERO_ONE:
-        return f"the label {text!r} is none of 1, 0 and -1; name the positive label by positive="
-    return f"the label {text!r} is not a number; pass positive= as text if labels are text"
+        return Message("the label {text!r} is none of 1, 0 and -1; name the positive label by {positive=}", text=text)
+    return Message("the label {text!r} is not a number; pass {positive=} as text if labels are text", text=text)
 
 
 def number_reason(what: int, where: str, text: str, remedy: str) -> str:
     """What is wrong with a number, in words."""
     if what == IS_MISSING:
-        return f"{where} has no value; pass fill_missing= for a number to stand for it"
+        return Message("{where} has no value; pass {fill_missing=} for a number to stand for it", where=where)
     if what == IS_INFINITE:
         return f"{where} has {text!r}, which is not finite"
-    return f"{where} has {text!r}, which is not a number; {remedy}"
+    return Message("{where} has {text!r}, which is not a number; {remedy}", where=where, text=text, remedy=remedy)

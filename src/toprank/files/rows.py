@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
+from toprank.exceptions import Message
+
 MOST_BAD_LINES = 100
 """Bad lines that are kept with their reasons: of a block, and of a run."""
 # So many of several blocks, at most, until the batch is full that they belong to.
@@ -40,7 +42,8 @@ class BadLineError(ValueError):
     @staticmethod
     def of(path: str, unit: str, bad: BadLine, remedy: str) -> BadLineError:
         """The error for a line of a file."""
-        error = BadLineError(f"{unit} {bad.line} of {path!r} is bad: {bad.reason}; {remedy}")
+        text = "{unit} {line} of {path!r} is bad: {reason}; {remedy}"
+        error = BadLineError(Message(text, unit=unit, line=bad.line, path=path, reason=bad.reason, remedy=remedy))
         error.line, error.reason = bad
         return error
 
@@ -123,7 +126,7 @@ class RowSource(Protocol):
 
 def stop_at(bad: BadLine, source: RowSource) -> BadLineError:
     """The error of a run that does not skip bad lines."""
-    remedy = "correct it, or leave such lines out by on_bad_line='skip'"
+    remedy = Message("correct it, or leave such lines out by {on_bad_line='skip'}")
     return BadLineError.of(source.path, source.unit, bad, remedy)
 
 

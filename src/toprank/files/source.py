@@ -95,7 +95,9 @@ def chosen_features(
             has = "no column" if not times[name] else "several columns"
             raise TableError(f"{path!r} has {has} {name!r}; its columns are {listed(columns)}")
     if ignore and not chosen:
-        raise TableError(f"no column of {path!r} is left to learn from; leave out fewer columns by features=")
+        raise TableError.saying(
+            "no column of {path!r} is left to learn from; leave out fewer columns by {ignore=}", path=path
+        )
     if target in chosen or not chosen or len(set(chosen)) < len(chosen):
         raise TableError(
             f"features must name columns other than the target {target!r}, each once, got {listed(chosen)}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from toprank.exceptions import Message
 from toprank.files import _lines
 from toprank.files._lines import Found
 from toprank.files.content import Passage, content_size, is_pipe
@@ -46,8 +47,9 @@ class SvmlightFile(TextFile):
         self, path: str, labels: Labels, n_features: int | None, zero_based: bool, grows: bool = False
     ) -> None:
         if n_features is None and is_pipe(path):
-            raise TableError(
-                f"{path!r} is read once, which does not tell the largest index in time; pass n_features= for svmlight"
+            raise TableError.saying(
+                "{path!r} is read once, which does not tell the largest index in time; pass {n_features=} for svmlight",
+                path=path,
             )
         super().__init__(path, labels, grows)
         with self._content.opened() as (stream, _):
@@ -70,9 +72,14 @@ class SvmlightFile(TextFile):
             n_features, n_entries = max(n_features, 1 + int(indices.max(initial=-1))), n_entries + len(indices)
         most = max(_MANY_FEATURES, n_entries)
         if n_features > most:  # a model has some numbers for each of them, whether they occur or not
-            raise ValueError(
-                f"{self.path!r} has the index {n_features - 1 + self.base} and {n_entries} entries in all; without "
-                f"n_features={n_features} the limit is {most} features, so give it, or number the features anew"
+            raise TableError.saying(
+                "{path!r} has the index {largest} and {n_entries} entries in all; without {n_features=} the limit is "
+                "{most} features, so give it, or number the features anew",
+                path=self.path,
+                largest=n_features - 1 + self.base,
+                n_entries=n_entries,
+                n_features=n_features,
+                most=most,
             )
         return max(1, n_features)
 
@@ -94,7 +101,7 @@ class SvmlightFile(TextFile):
 
     def _reason(self, what: int, place: int, text: str) -> str:
         if what == _lines.INDEX and place == 0:
-            return f"{text!r} has the index 0; pass zero_based=True if indices start at 0"
+            return Message("{text!r} has the index 0; pass {zero_based=True} if indices start at 0", text=text)
         return {
             _lines.LABEL: label_reason(text, self.labels),
             _lines.PAIR: f"{text!r} is not of the form index:value",
@@ -149,7 +156,8 @@ class SvmlightTable:
             if block.bad:
                 line, reason = block.bad[0]
                 remedy = "" if ";" in reason else "; correct the line"
-                raise TableError(f"line {line} of {self.path!r} is bad: {reason}{remedy}")
+                text = "line {line} of {path!r} is bad: {reason}{remedy}"
+                raise TableError.saying(text, line=line, path=self.path, reason=reason, remedy=remedy)
             if len(block.rows):
                 yield SparseBatch(block.rows.X, block.rows.y, row, block.end.position)
             row += len(block.rows)

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 
+from toprank.exceptions import InputError
+
 Floats = NDArray[np.float64]
 _LOG2 = float(np.log(2.0))
 # Gaps between scores beyond this are not considered: features are at most 1e15.
@@ -220,5 +222,5 @@ SURROGATES: dict[str, Surrogate] = {
 def get_surrogate(name: str) -> Surrogate:
     """Look a surrogate up by its name."""
     if not (isinstance(name, str) and name in SURROGATES):
-        raise ValueError(f"surrogate must be one of {', '.join(SURROGATES)}, got {name!r}")
+        raise InputError.of("surrogate", name, "must be one of {names}", names=", ".join(SURROGATES))
     return SURROGATES[name]

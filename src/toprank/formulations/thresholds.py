@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
+from toprank.exceptions import InputError, Message
 from toprank.formulations.surrogates import LARGEST_GAP, Exponential, Surrogate
 
 Floats = NDArray[np.float64]
@@ -58,12 +59,15 @@ class TopMean(Threshold):
         if k <= weights.min() * (1 + 1e-12):  # a share of 1/n may come out a little larger
             return None
         if k > total * (1 - 1e-9):
-            top, name = f"the k={k:g} largest scores", "k"
+            top, parameter = Message("the {k=:g} largest scores", k=k), Message("{k}")
             if self.share is not None:
-                top, name = f"the largest scores, a share tau={self.share!r}", "tau"
-            raise ValueError(
-                f"the threshold is the mean of {top}, but there are only {total:g} such rows (sum of weights), of "
-                f"which the top must be a part; use a smaller {name}"
+                top, parameter = Message("the largest scores, a share {tau=}", tau=self.share), Message("{tau}")
+            raise InputError.saying(
+                "the threshold is the mean of {top}, but there are only {total:g} such rows (sum of weights), of which "
+                "the top must be a part; use a smaller {parameter}",
+                top=top,
+                total=total,
+                parameter=parameter,
             )
         return np.maximum(weights / k, _NEGLIGIBLE)  # a smaller one says the same, but its reciprocal may overflow
 

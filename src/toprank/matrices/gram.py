@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.exceptions import InputError, Message
 from toprank.matrices.dense_or_sparse import matvec, one_blas_thread
 from toprank.matrices.kernel import Kernel, on_all_cores
 
@@ -110,23 +111,26 @@ class Gram:
         some = np.unique(np.linspace(0, self.n - 1, _DEFINITE_ROWS).astype(np.intp))
         values = np.linalg.eigvalsh(self.between(some, some).astype(np.float64))
         if values[0] < -1e-5 * np.abs(values).max():
-            raise ValueError(
-                self.not_definite(f"of {len(some)} rows it has eigenvalues from {values[0]:.1e} to {values[-1]:.1e}")
-            )
+            raise self.not_definite(f"of {len(some)} rows it has eigenvalues from {values[0]:.1e} to {values[-1]:.1e}")
 
-    def not_definite(self, reason: str) -> str:
-        """The message of an error about a kernel that is not positive semidefinite."""
-        return (
-            f"kernel={self.kernel.name!r} is not positive semidefinite on these rows: {reason}. There is no convex "
-            "problem to solve; use kernel='rbf', other parameters, or approximation='nystroem', which takes the "
-            "positive part"
+    def not_definite(self, reason: str) -> InputError:
+        """The error about a kernel that is not positive semidefinite."""
+        return InputError.saying(
+            "{kernel=} is not positive semidefinite on these rows: {reason}. There is no convex problem to solve; "
+            "{remedy}",
+            kernel=self.kernel.name,
+            reason=reason,
+            remedy=Message(
+                "use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part",
+                elsewhere="use {kernel='rbf'} or {kernel='linear'}",
+            ),
         )
 
     def _check_magnitude(self) -> None:
         """Refuse a kernel of huge values; the largest of a definite one is on the diagonal."""
         largest = float(np.abs(self.diagonal).max(initial=0.0))
         if largest > min(_LARGEST, float(np.finfo(self.dtype).max) ** 0.5):
-            raise ValueError(self.kernel.too_large(largest))
+            raise self.kernel.too_large(largest)
 
     def rows(self, indices: Any) -> NDArray[Any]:
         """Rows of K as an array of shape (len(indices), n); missing rows are computed together."""
@@ -299,21 +303,27 @@ class Gram:
 def _check_kernel_matrix(K: Any) -> None:
     """Refuse what cannot be a precomputed kernel matrix of the training rows."""
     if issparse(K):
-        raise ValueError("kernel='precomputed' needs a dense matrix; use K.toarray()")
+        raise InputError.saying("{kernel='precomputed'} needs a dense matrix; use K.toarray()")
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"kernel='precomputed' needs the square matrix of the kernel between all training rows, got shape {K.shape}"
+        raise InputError.saying(
+            "{kernel='precomputed'} needs the square matrix of the kernel between all training rows, got shape {shape}",
+            shape=K.shape,
         )
     largest = float(max(K.max(), -K.min())) if K.size else 0.0
     if not np.isfinite(largest):
-        raise ValueError("kernel='precomputed', but the matrix has NaN or infinite entries; check how it was computed")
+        raise InputError.saying(
+            "{kernel='precomputed'}, but the matrix has NaN or infinite entries; check how it was computed"
+        )
     rounding = (1e-4 if K.dtype == np.float32 else 1e-8) * largest
     for start in range(0, len(K), _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
         difference = np.abs(K[rows] - K[:, rows].T)
         if difference.max() > rounding:
             i, j = np.unravel_index(int(difference.argmax()), difference.shape)
-            raise ValueError(
-                f"kernel='precomputed' needs a symmetric matrix, but the entries ({start + i}, {j}) and "
-                f"({j}, {start + i}) differ by {difference[i, j]:.1e}; use (K + K.T) / 2 if that is only rounding"
+            raise InputError.saying(
+                "{kernel='precomputed'} needs a symmetric matrix, but the entries ({i}, {j}) and ({j}, {i}) differ by "
+                "{much:.1e}; use (K + K.T) / 2 if that is only rounding",
+                i=start + i,
+                j=j,
+                much=difference[i, j],
             )

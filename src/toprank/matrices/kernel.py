@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.exceptions import InputError
 from toprank.matrices import gaussian
 from toprank.matrices.dense_or_sparse import in_parallel, one_blas_thread
 from toprank.matrices.operand import Operand, float_type, products, squared_norms, without_duplicates
@@ -80,7 +81,8 @@ class Kernel:
             With numbers for all parameters.
         """
         if not (callable(kernel) or kernel in NAMES):
-            raise ValueError(f"kernel must be a callable or one of {', '.join(map(repr, NAMES))}, got {kernel!r}")
+            names = ", ".join(map(repr, NAMES))
+            raise InputError.of("kernel", kernel, "must be a callable or one of {names}", names=names)
         if not (gamma in ("scale", "auto") if isinstance(gamma, str) else _is_number(gamma) and gamma >= 0):
             raise ValueError(f"gamma must be 'scale', 'auto' or a finite number >= 0, got {gamma!r}")
         if not (_is_number(degree) and degree >= 0):
@@ -174,17 +176,20 @@ class Kernel:
             if self.name == "poly":
                 _raise_to(values, self.degree)
         if self.name == "poly" and not np.isfinite(values).all():
-            raise ValueError(self.too_large(np.inf))
+            raise self.too_large(np.inf)
         return values
 
-    def too_large(self, largest: float) -> str:
-        """The message of an error about kernel values that are too large to compute with."""
+    def too_large(self, largest: float) -> InputError:
+        """The error about kernel values that are too large to compute with."""
         if self.name == "poly":
             remedy = f"scale the features, or lower gamma={self.gamma:g} or degree={self.degree:g}"
         else:
             remedy = "scale the features" if self.name == "linear" else "divide the kernel by a constant"
-        return (
-            f"kernel={self.name!r} has values of up to {largest:.0e} on these rows, too large to compute with; {remedy}"
+        return InputError.saying(
+            "{kernel=} has values of up to {largest:.0e} on these rows, too large to compute with; {remedy}",
+            kernel=self.name,
+            largest=largest,
+            remedy=remedy,
         )
 
     def _call(self, A: Any, B: Any, dtype: Any) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 from scipy.special import expi
 
+from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import Floats, TieRuns, as_rows, tie_runs
 
 # Up to here the discounts of the positions are added one by one, beyond it by an integral.
@@ -58,7 +59,7 @@ def ndcg_score(
     0.9197
     """
     if k is not None and not k > 0:
-        raise ValueError(f"k must be positive, got {k!r}")
+        raise InputError.of("k", k, "must be positive")
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True)
     runs = tie_runs(rows)
@@ -118,7 +119,7 @@ def bedroc_score(
     0.9668
     """
     if not 0 < alpha < np.inf:
-        raise ValueError(f"alpha must be positive and finite, got {alpha!r}")
+        raise InputError.of("alpha", alpha, "must be positive and finite")
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True, negatives=True)
     runs = tie_runs(rows)

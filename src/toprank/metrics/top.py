@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, rounding_errors, sums_before, tie_runs
 
 Average = Literal["micro", "macro"]
@@ -269,7 +270,7 @@ def _top_of_share(rows: Rows, share: float) -> _Top:
 def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) -> _Top:
     """The k best of each group, or without groups the best share."""
     if not k > 0:
-        raise ValueError(f"k must be positive, got {k!r}")
+        raise InputError.of("k", k, "must be positive")
     runs = tie_runs(rows)
     size = np.bincount(runs.group, weights=runs.weight)
     starts = np.searchsorted(runs.group, np.arange(len(size)))
@@ -282,9 +283,8 @@ def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) ->
         exact = share * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
         k, rest = float(exact), float(exact - Fraction(float(exact)))
     elif rows.group is None and k > size[0] * (1 + ROUNDING):
-        raise ValueError(
-            f"k={k} is longer than the list, which has {size[0]:g} rows (sum of weights); use k <= {size[0]:g}"
-        )
+        text = "{k=:g} is longer than the list, which has {n:g} rows (sum of weights); use k <= {n:g}"
+        raise InputError.saying(text, k=k, n=size[0])
     taken = np.clip(((k - before) + (rest - error)) / runs.weight, 0.0, 1.0)
     # sums of the same shape: rounding leaves what was found no larger than what was taken
     return _Top(

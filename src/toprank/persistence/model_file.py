@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from toprank.exceptions import Message
 from toprank.persistence.allowed import AllowedClasses
 from toprank.persistence.container import content_sum, read_container, write_container
 from toprank.persistence.decode import Decoder
@@ -133,7 +134,9 @@ def read_tree(path: str | os.PathLike[str], *, kind: str, trusted: Iterable[type
         decoder.make_all(header.get("nodes"))
         item = decoder.value(header.get("root"))
     except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
+        raise ModelFileError(
+            Message("{path!r} cannot be loaded: {error}", path=os.fspath(path), error=error)
+        ) from error
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError, RecursionError) as error:
         # A well-made file cannot get here; one made up to fit its checksum can, in many ways.
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: its content makes no sense ({error})") from error
@@ -150,9 +153,13 @@ def fingerprint(item: Any, trusted: Iterable[type] = ()) -> str:
 
 def _other_kind(found: Any, wanted: str) -> str:
     if found == "checkpoint":
-        return "it is a checkpoint, not a model; give it to toprank.stream(checkpoint=...) to go on"
+        return Message(
+            "it is a checkpoint, not a model; give it to toprank.stream(checkpoint=...) to go on",
+            elsewhere="it is a checkpoint, not a model; go on with it by toprank stream --checkpoint",
+        )
     if found == "model":
-        return f"it is a model, not a {wanted}; read it with toprank.load"
+        remedy = Message("read it with toprank.load", elsewhere="look at it by toprank info")
+        return Message("it is a model, not a {wanted}; {remedy}", wanted=wanted, remedy=remedy)
     return f"it says that it is a {str(found)[:40]!r}, not a {wanted}"
 
 

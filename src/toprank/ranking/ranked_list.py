@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import ROUNDING, Floats, TieRuns, as_rows, check_share, tie_runs
 
 
@@ -174,7 +175,8 @@ class RankedList:
 
     def _best(self, k: float) -> OperatingPoint:
         if not 0 < k <= self.total * (1 + ROUNDING):
-            raise ValueError(f"k must be in (0, {self.total:g}], the length of the list (sum of weights), got {k!r}")
+            rule = "must be in (0, {total:g}], the length of the list (sum of weights)"
+            raise InputError.of("k", k, rule, total=self.total)
         found = float(self.found_at(k))
         n_whole = int(np.searchsorted(self.runs.end, k * (1 + ROUNDING), side="right"))
         return OperatingPoint("k", float(k), self._score_of(n_whole), found, k - found, self.positives, self.negatives)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from toprank.datasets._labels import _is_missing
+from toprank.exceptions import InputError
 
 Floats = NDArray[np.float64]
 
@@ -239,7 +240,7 @@ def check_share(name: str, value: float, *, low_open: bool = False) -> float:
     """Check that a parameter is a share, in [0, 1] or (0, 1]."""
     if not (0 < value <= 1 or (value == 0 and not low_open)):
         interval = "(0, 1]" if low_open else "[0, 1]"
-        raise ValueError(f"{name} must be in {interval}, got {value!r}")
+        raise InputError.of(name, value, "must be in {interval}", interval=interval)
     return float(value)
 
 

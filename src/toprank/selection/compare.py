@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 
 from toprank.decision._rows import check_rows, splits_of
+from toprank.exceptions import Message
 from toprank.selection._certificate import certificate_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import named_scorer
@@ -192,9 +193,13 @@ def _evaluate(model: Any, X: Any, y: Any, train: Any, test: Any, scorers: dict[s
             rows, labels = _safe_split(model, X, y, test, train)
             outcome["scores"] = {name: float(scorer(model, rows, labels)) for name, scorer in scorers.items()}
         except Exception as error:  # whatever it is, the other estimators keep their results
-            outcome["error"] = f"{type(error).__name__}: {error}"
-    outcome["warnings"] = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
+            outcome["error"] = _said(error)
+    outcome["warnings"] = [_said(warning.message) for warning in caught]
     return outcome
+
+
+def _said(problem: Warning | Exception | str) -> Message:
+    return Message("{kind}: {problem}", kind=type(problem).__name__, problem=problem)
 
 
 def _tabulate(by_name: dict[str, list[dict[str, Any]]], metrics: list[str], test_share: float) -> Comparison:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
 from toprank.estimators._anew import anew_or_unchanged
+from toprank.exceptions import Message
 from toprank.selection._path_folds import fit_fold, last_step, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
@@ -215,12 +216,15 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         if errors and (self.error_score == "raise" or len(errors) == sum(len(row) for row in results)):
             raise errors[0]
         if errors:
-            warnings.warn(
-                f"{len(errors)} of {sum(len(row) for row in results)} fits failed and have the score "
-                f"{self.error_score}; the first error: {type(errors[0]).__name__}: {errors[0]}",
-                FitFailedWarning,
-                stacklevel=4,
+            message = Message(
+                "{n} of {total} fits failed and have the score {score}; the first error: {kind}: {error}",
+                n=len(errors),
+                total=sum(len(row) for row in results),
+                score=self.error_score,
+                kind=type(errors[0]).__name__,
+                error=errors[0],
             )
+            warnings.warn(message, FitFailedWarning, stacklevel=4)
         return np.array([[result.get("score", self.error_score) for result in row] for row in results], dtype=float)
 
     def _keep_best(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from toprank.exceptions import InputError, Message, Parameter
 from toprank.files.rows import MOST_BAD_LINES, BadLine, Place, Rows, RowSource
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
@@ -90,7 +91,7 @@ class Checkpoint:
             "n_rows": state.n_rows,
             "n_positives": state.n_positives,
             "n_bad": state.n_bad,
-            "bad": [tuple(line) for line in state.bad],
+            "bad": [(line, str(reason)) for line, reason in state.bad],
             "metrics": metrics,
             "settings": self.settings,
             "began_with": self.began_with,
@@ -105,7 +106,10 @@ class Checkpoint:
         for name in {**self.settings, **content["settings"]}:
             before, now = content["settings"].get(name), self.settings.get(name)
             if before != now:
-                raise self._other(f"{name} {before!r}, and now {name} is {now!r}")
+                names = Parameter(name, name)
+                raise self._other(
+                    Message("{name} {before!r}, and now {name} is {now!r}", name=names, before=before, now=now)
+                )
         if content["began_with"] != self.began_with:
             raise self._other("another model, or the same with other parameters or already fitted otherwise")
         if content["source"] != source.identity(place.position):
@@ -123,9 +127,11 @@ class Checkpoint:
         return dict(content)
 
     def _other(self, difference: str) -> ValueError:
-        return ValueError(
-            f"the checkpoint {self.path!r} was begun with {difference}; run with what it was begun with, or start anew "
-            "by resume=False or another checkpoint"
+        return InputError.saying(
+            "the checkpoint {path!r} was begun with {difference}; run with what it was begun with, or start anew by "
+            "{resume=False} or another checkpoint",
+            path=self.path,
+            difference=difference,
         )
 
     @staticmethod

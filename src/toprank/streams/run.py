@@ -17,6 +17,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from toprank.checks import require_count
+from toprank.exceptions import InputError, Message
 from toprank.files.open import open_rows
 from toprank.files.rows import BadLine, Batch, RowSource, batches, stop_at
 from toprank.persistence.atomic import same_file
@@ -25,11 +26,6 @@ from toprank.streams.checkpoint import Checkpoint, State
 from toprank.streams.learner import Learner, record_columns
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
-
-LAST_LINE_WAITS = (
-    "the last line of %r has no end, so it may be cut off, and is left for the next run; if the file is complete, end "
-    "the line, or pass grows=False"
-)
 
 
 @dataclass(frozen=True)
@@ -195,8 +191,8 @@ def stream(
     """
     _check(on_bad_line, batch=batch, window=window, every=every)
     if checkpoint is not None and same_file(path, checkpoint):
-        raise ValueError(
-            f"checkpoint={os.fspath(checkpoint)!r} is the file of the rows and would replace it; name another"
+        raise InputError.saying(
+            "{checkpoint=} is the file of the rows and would replace it; name another", checkpoint=os.fspath(checkpoint)
         )
     share = _share(max_fpr)
     reading = {"target": target, "positive": positive, "zero_based": zero_based, "fill_missing": fill_missing}
@@ -212,8 +208,17 @@ def stream(
     settings = reading | {"on_bad_line": on_bad_line, "batch": int(batch), "window": int(window), "max_fpr": share}
     result = stream_from(source, model, settings, checkpoint, int(every), resume, tuple(trusted), verbose)
     if result.last_line_waits:
-        logging.getLogger("toprank").warning(LAST_LINE_WAITS, source.path)
+        logging.getLogger("toprank").warning("%s", last_line_waits(source.path))
     return result
+
+
+def last_line_waits(path: str) -> Message:
+    """The warning about a last line without its end."""
+    return Message(
+        "the last line of {path!r} has no end, so it may be cut off, and is left for the next run; if the file is "
+        "complete, end the line, or pass {grows=False}",
+        path=path,
+    )
 
 
 def stream_from(
@@ -333,21 +338,25 @@ def _warn_of_one_class(path: str, state: State, positive: Any) -> None:
         return
     which = "positive" if state.n_positives == 0 else "negative"
     label = "1" if positive is None else repr(positive)
-    text = (
-        f"none of the {state.n_rows:,} rows of {path!r} is {which}, with {label} as the positive label; a model learns "
-        "to rank from both classes, so check the labels and positive="
+    text = Message(
+        "none of the {n:,} rows of {path!r} is {which}, with {label} as the positive label; a model learns to rank "
+        "from both classes, so check the labels and {positive=}",
+        n=state.n_rows,
+        path=path,
+        which=which,
+        label=label,
     )
     warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=4)
 
 
 def _check(on_bad_line: Any, **counts: Any) -> None:
     if on_bad_line not in ("stop", "skip"):
-        raise ValueError(f"on_bad_line must be 'stop' or 'skip', got {on_bad_line!r}")
+        raise InputError.of("on_bad_line", on_bad_line, "must be 'stop' or 'skip'")
     for name, value in counts.items():
         require_count(name, value)
 
 
 def _share(max_fpr: Any) -> float:
     if not (isinstance(max_fpr, Real) and 0 <= float(max_fpr) <= 1):
-        raise ValueError(f"max_fpr must be in [0, 1], got {max_fpr!r}; use a share such as 0.01")
+        raise InputError.of("max_fpr", max_fpr, "must be in [0, 1]", "use a share such as 0.01")
     return float(max_fpr)
