@@ -194,5 +194,5 @@ def test_svmlight(tmp_path, zero_based):
 def test_files_that_cannot_be_opened(tmp_path, name, options, message):
     for file in ("a.xyz", "a.npy"):
         (tmp_path / file).write_bytes(b"a,b\n1,2\n")
-    with pytest.raises((TableError, FileNotFoundError), match=message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         open_table(str(tmp_path / name), **options)

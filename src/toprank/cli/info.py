@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import options
-from toprank.cli.output import Output, guarded, plain
+from toprank.cli.output import Output, guarded
 from toprank.shown_text import printable
 
 _EXTRAS = {
@@ -74,6 +74,7 @@ def _installation() -> dict[str, Any]:
 def _model(path: str, output: Output) -> dict[str, Any]:
     from toprank.cli.model_files import load_any
     from toprank.files import TableModel
+    from toprank.files.summary import plain
     from toprank.persistence.container import read_container
     from toprank.selection._certificate import certificate_of
 
@@ -101,7 +102,7 @@ def _pipeline(model: Any) -> list[tuple[str, Any]]:
 
 
 def _described(record: dict[str, Any], path: str) -> str:
-    from toprank.cli.fitting import facts
+    from toprank.cli.describing import facts
 
     lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
     summary = record["summary"]

@@ -31,7 +31,7 @@ from toprank.saved_state import (
 
 _COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
 _MAYBE_WORD = Kind((str,), none=True)
-# What the commands read of a summary; `toprank.cli.fitting` writes it.
+# What the commands read of a summary; `toprank.files.summary` writes it.
 _SUMMARY = Table(
     {
         "method": WORD,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.files.columns import prepared
-from toprank.files.errors import TableError
+from toprank.files.errors import TableError, listed
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
+from toprank.files.open import open_table
 from toprank.files.parquet_file import converted
 from toprank.files.source import VERBATIM, polars, require_columns
 from toprank.files.training import check_kind, id_in, needed_kinds
+from toprank.files.watching import Warner, Watcher
+from toprank.persistence.atomic import write_atomically
+from toprank.ranking.tie_runs import ROUNDING
 
 _Item = TypeVar("_Item")
 _FORMULA = "^[=+@＝＋－＠\\t\\r\\n-]"
@@ -158,3 +164,147 @@ class Best:
     def frame(self) -> Any:
         """The best rows, best first."""
         return self._frame
+
+
+@dataclass
+class Scored:
+    """How many rows were scored, how many are above the threshold, and how many were written."""
+
+    rows: int = 0
+    above: int = 0
+    written: int = 0
+
+
+def score_file(
+    path: str | os.PathLike[str],
+    model: Any,
+    output: Any,
+    *,
+    id_column: str | None = None,
+    top: int | None = None,
+    share: float | None = None,
+    safe_text: bool = False,
+    format: str | None = None,
+    delimiter: str | None = None,
+    watcher: Watcher | None = None,
+) -> Scored:
+    r"""Score the rows of a file into a CSV file, in constant memory; the command ``toprank score``.
+
+    A line has the identifier of a row (or its number), its score, and the decision: 1 if the score is above zero.
+
+    Parameters
+    ----------
+    path : path
+        Rows with at least the columns of the model; ``-`` is standard input.
+    model : TableModel
+        Of `fit_file`, or of `toprank.load`.
+    output : path or binary stream
+        Where to write; a file appears when it is complete.
+    id_column : str, optional
+        Column of identifiers; by default that of the model, where the file has it.
+    top : int, optional
+        Write so many rows only, best first.
+    share : float, optional
+        Write this share of the rows only, best first; they are counted before.
+    safe_text : bool, default=False
+        Put ' before identifiers that a spreadsheet would take for a formula.
+    format, delimiter
+        As in `open_table`.
+    watcher : Watcher, optional
+        As in `fit_file`.
+
+    Returns
+    -------
+    Scored
+        Counts of rows.
+
+    Examples
+    --------
+    >>> import io, os, tempfile
+    >>> from toprank import TopPush
+    >>> from toprank.files import fit_file, score_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "rows.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("x,y\n" + "1.5,1\n0.25,0\n0.5,0\n" * 5)
+    ...     model = fit_file(path, TopPush(), target="y", holdout=0)
+    ...     counts = score_file(path, model, stream := io.BytesIO(), top=3)
+    >>> counts.written, [line.split(",")[0] for line in stream.getvalue().decode().splitlines()]
+    (3, ['row', '1', '4', '7'])
+    """
+    watcher = watcher or Warner()
+    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
+    _note_extra_columns(source, model, id_column, watcher)
+    count = Scored()
+    with watcher.progress(f"scoring {source.path}", source.size) as advance:
+        budget = _budget(source, model, top, share, watcher)
+        blocks = _blocks(source, model, id_column, budget, safe_text, count, advance)
+        if hasattr(output, "write"):
+            for block in blocks:
+                output.write(block)
+            output.flush()
+        else:
+            write_atomically(output, blocks)
+    return count
+
+
+def _note_extra_columns(source: Any, model: Any, id_column: str | None, watcher: Watcher) -> None:
+    if model.columns is None:
+        return
+    known = {*model.columns, model.target, model.id_column, id_column, *model.summary_.get("left_out", {})}
+    extra = [name for name in source.names if name not in known]
+    if extra:
+        watcher.note(f"the model does not know these columns, and they are not looked at: {listed(extra)}")
+
+
+def _budget(source: Any, model: Any, top: int | None, share: float | None, watcher: Watcher) -> int | None:
+    """How many rows to write; a share needs a look at how many there are."""
+    if share is None:
+        return top
+    n_rows = _count_rows(source, model)
+    budget = int(share * n_rows * (1 + ROUNDING))
+    if not budget:
+        watcher.note(f"--share {share:g} of {n_rows:,} rows is less than one row, so none is written; use --top 1")
+    return budget
+
+
+def _count_rows(source: Any, model: Any) -> int:
+    if check_kind(source, model):
+        return sum(batch.X.shape[0] for batch in source.batches(model.n_features_in_, 0.0))
+    first = next(iter(needed_kinds(source, model)))
+    return sum(len(batch.frame) for batch in source.batches({first: VERBATIM}))
+
+
+def _blocks(
+    source: Any,
+    model: Any,
+    id_column: str | None,
+    budget: int | None,
+    safe_text: bool,
+    count: Scored,
+    advance: Callable[[int], Any],
+) -> Iterator[bytes]:
+    """The bytes of the output."""
+    best = None if budget is None else Best(budget)
+    for batch in score_rows(source, model, id_column):
+        frame = without_formulas(batch.frame()) if safe_text else batch.frame()
+        header = count.rows == 0
+        count.rows += len(frame)
+        count.above += int(frame["decision"].sum())
+        if best is None:
+            count.written += len(frame)
+            yield _as_csv(frame, header)
+        else:
+            best.add(frame)
+        advance(batch.position)
+    if count.rows == 0:
+        raise TableError(f"{source.path!r} has no rows; give a file with rows")
+    if best is not None:
+        count.written = len(best.frame())
+        yield _as_csv(best.frame(), True)
+
+
+def _as_csv(frame: Any, header: bool) -> bytes:
+    stream = io.BytesIO()
+    frame.write_csv(stream, include_header=header)
+    return stream.getvalue()

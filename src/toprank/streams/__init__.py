@@ -2,5 +2,6 @@
 
 from toprank.files.rows import BadLine, BadLineError
 from toprank.streams.run import StreamResult, stream
+from toprank.streams.table_stream import stream_table
 
-__all__ = ["BadLine", "BadLineError", "StreamResult", "stream"]
+__all__ = ["BadLine", "BadLineError", "StreamResult", "stream", "stream_table"]

@@ -39,6 +39,16 @@ _CONTENT = Schema(
 )
 
 
+def content_of(path: str | os.PathLike[str], trusted: Iterable[type] = ()) -> dict[str, Any]:
+    """What a checkpoint holds, after a look at whether it is whole."""
+    content = read_tree(path, kind="checkpoint", trusted=trusted)
+    try:
+        _CONTENT.check(content if isinstance(content, dict) else {})
+    except StateError as error:
+        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: its content {error}") from None
+    return dict(content)
+
+
 @dataclass
 class State:
     """All that changes while a stream is read."""
@@ -99,9 +109,8 @@ class Checkpoint:
         }
         write_tree(content, self.path, kind="checkpoint", name="checkpoint", trusted=self.trusted)
 
-    def read(self, source: RowSource) -> tuple[State, dict[str, Any]]:
-        """The state and the state of the metrics, after a look at whether they belong to this run."""
-        content = self._content()
+    def restored(self, content: dict[str, Any], source: RowSource) -> tuple[State, dict[str, Any]]:
+        """The state and the state of the metrics of a content, after a look at whether they belong to this run."""
         place = Place(*content["place"])
         for name in {**self.settings, **content["settings"]}:
             before, now = content["settings"].get(name), self.settings.get(name)
@@ -117,14 +126,6 @@ class Checkpoint:
         bad = [BadLine(*line) for line in content["bad"]]
         counts = {name: content[name] for name in ("n_rows", "n_positives", "n_bad")}
         return State(content["model"], place, bad=bad, **counts), content["metrics"]
-
-    def _content(self) -> dict[str, Any]:
-        content = read_tree(self.path, kind="checkpoint", trusted=self.trusted)
-        try:
-            _CONTENT.check(content if isinstance(content, dict) else {})
-        except StateError as error:
-            raise ModelFileError(f"{self.path!r} cannot be loaded: its content {error}") from None
-        return dict(content)
 
     def _other(self, difference: str) -> ValueError:
         return InputError.saying(

@@ -22,7 +22,7 @@ from toprank.files.open import open_rows
 from toprank.files.rows import BadLine, Batch, RowSource, batches, stop_at
 from toprank.persistence.atomic import same_file
 from toprank.persistence.model_file import fingerprint
-from toprank.streams.checkpoint import Checkpoint, State
+from toprank.streams.checkpoint import Checkpoint, State, content_of
 from toprank.streams.learner import Learner, record_columns
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
@@ -230,8 +230,12 @@ def stream_from(
     resume: bool,
     trusted: tuple[type, ...],
     verbose: int,
+    earlier: dict[str, Any] | None = None,
 ) -> StreamResult:
-    """Learn from a source; `settings` are those arguments of `stream` that the result depends on."""
+    """Learn from a source; `settings` are those arguments of `stream` that the result depends on.
+
+    `earlier` is the content of the checkpoint, if it has been read.
+    """
     learner = Learner(copy.deepcopy(model))
     learner.require_columns_of(source)
     metrics = Prequential(settings["window"], settings["max_fpr"])
@@ -239,7 +243,7 @@ def stream_from(
     saved = Checkpoint.at(checkpoint, settings, fingerprint(learner.model, trusted) if checkpoint else "", trusted)
     state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
-        state, measured = saved.read(source)
+        state, measured = saved.restored(earlier or content_of(saved.path, trusted), source)
         metrics.restore(measured)
         learner = Learner(state.model)
     run = _Run(source, learner, metrics, saved, state, settings["on_bad_line"] == "skip")

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.cli.output import table
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -52,18 +50,6 @@ class Measures:
             "confidence": self.confidence,
             "measures": [asdict(measure) for measure in self.values],
         }
-
-    def text(self) -> str:
-        """For people."""
-        head = ["measure", "value", f"{100 * self.confidence:g} % interval"]
-        lines = [
-            [one.title, f"{one.value:.4f}", "" if np.isnan(one.lower) else f"{one.lower:.4f} to {one.upper:.4f}"]
-            for one in self.values
-        ]
-        return (
-            f"  {self.alerts:,} of {self.rows:,} rows are above the threshold: {self.caught:,} of {self.positives:,} "
-            f"positives caught, {self.alerts - self.caught:,} false alarms\n" + table([head, *lines])
-        )
 
 
 def measure(
