@@ -49,7 +49,7 @@ def test_columns_named_categorical_are_categories():
 def test_a_number_of_rows_is_pointed_out():
     found = choose(number=np.arange(N, dtype=float), amount=np.linspace(0, 1, N))
     assert found.used == {"number": "number", "amount": "number"}
-    assert "--id number" in found.notes[0]
+    assert "id_column='number'" in found.notes[0]
 
 
 @pytest.mark.parametrize(("value", "word"), [(np.inf, "not finite"), (-1e200, "too large")])
@@ -59,7 +59,7 @@ def test_values_that_cannot_be_scaled(value, word):
 
 
 def test_numbers_too_small_to_be_scaled():
-    with pytest.raises(TableError, match=r"column 'x' has no value larger than 4.9e-199, .* --ignore x"):
+    with pytest.raises(TableError, match=r"column 'x' has no value larger than 4.9e-199, .* ignore=\['x'\]"):
         choose(x=np.arange(N) * 1e-200, z=np.arange(N) / 7)
     assert choose(x=np.arange(N) * 1e-149).used == {"x": "number"}
 
@@ -161,11 +161,11 @@ def test_labels(labels, positive, expected, chosen):
 @pytest.mark.parametrize(
     ("labels", "positive", "message"),
     [
-        (["a", "b"], None, "labels in 'y' are 'a', 'b'; .* --positive b"),
+        (["a", "b"], None, "labels in 'y' are 'a', 'b'; .* positive='b'"),
         (["a", "a"], None, "has one value only"),
         ([None, None], None, "has no values"),
         (["a", "b"], "c", "no row has the label 'c'"),
-        (["1", "2"], None, "--positive 2"),
+        (["1", "2"], None, "positive='2'"),
     ],
 )
 def test_labels_that_are_not_clear(labels, positive, message):

@@ -48,7 +48,7 @@ def test_rows_without_label_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"target": None}, "--target fraud"),
+        ({"target": None}, "target='fraud'"),
         ({"target": "z"}, "has no column 'z'"),
         ({"target": "y", "id_column": "y"}, "cannot be the identifier"),
         ({"target": "y", "ignore": ["y"]}, "or ignored"),
@@ -79,7 +79,7 @@ def test_svmlight_labels(tmp_path):
     ]:
         with pytest.raises(TableError, match=message):
             read_to_learn(source_of(tmp_path, content, "a.svm"), None, **arguments)
-    with pytest.raises(TableError, match="--target is for columns with names"):
+    with pytest.raises(TableError, match="target is for columns with names"):
         read_to_learn(source_of(tmp_path, content, "a.svm"), "y")
 
 

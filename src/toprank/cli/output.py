@@ -42,6 +42,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Say something that the user should know; once."""
+        text = told(text)
         if text in self.notes:
             return
         self.notes.append(text)

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from toprank.exceptions import Message, Parameter
 from toprank.files.errors import TableError, excerpt
 from toprank.files.source import DATE, NUMBER, TEXT, polars
-from toprank.shown_text import shell_word
 
 TRUTH, CATEGORY = "truth", "category"
 MISSING = "(missing)"
@@ -81,8 +81,13 @@ def choose_columns(
             role, reason = _role(frame[name], kind, name in categorical)
             if kind == NUMBER and not reason and looks_like_number_of_row(frame[name]):
                 columns.notes.append(
-                    f"column {name!r} has another whole number in every row; if it is an identifier, name it by "
-                    f"--id {shell_word(name)}, or leave it out by --ignore {shell_word(name)}"
+                    Message(
+                        "column {name!r} has another whole number in every row; if it is an identifier, name it by "
+                        "{id_column=}, or leave it out by {ignored}",
+                        name=name,
+                        id_column=name,
+                        ignored=_ignored(name),
+                    )
                 )
         elif kind == DATE:
             role, reason = "", "dates are not used; turn them into numbers, such as the hour or the weekday"
@@ -126,16 +131,28 @@ def _check_size(series: Any, known: Any) -> None:
     if largest > _LARGEST:
         row = int(np.flatnonzero(~(np.abs(series.fill_nan(0.0).to_numpy()) <= _LARGEST))[0])
         value = series[row]
-        raise TableError(
-            f"column {series.name!r} has the value {value:g} in row {row + 1}, which is "
-            f"{'not finite' if np.isinf(value) else 'too large'}; correct it, leave the field empty, or leave the "
-            f"column out by --ignore {shell_word(series.name)}"
+        raise TableError.saying(
+            "column {name!r} has the value {value:g} in row {row}, which is {fault}; correct it, leave the field "
+            "empty, or leave the column out by {ignored}",
+            name=series.name,
+            value=value,
+            row=row + 1,
+            fault="not finite" if np.isinf(value) else "too large",
+            ignored=_ignored(series.name),
         )
     if 0 < largest < _SMALLEST:
-        raise TableError(
-            f"column {series.name!r} has no value larger than {largest:g}, which is too small to be scaled; write it "
-            f"in another unit, or leave it out by --ignore {shell_word(series.name)}"
+        raise TableError.saying(
+            "column {name!r} has no value larger than {largest:g}, which is too small to be scaled; write it in "
+            "another unit, or leave it out by {ignored}",
+            name=series.name,
+            largest=largest,
+            ignored=_ignored(series.name),
         )
+
+
+def _ignored(name: str) -> Parameter:
+    """How a column is left out, for a message."""
+    return Parameter("ignore", f"ignore=[{name!r}]", name)
 
 
 def looks_like_number_of_row(series: Any) -> bool:

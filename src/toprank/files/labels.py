@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from toprank.files.errors import TableError, excerpt
 from toprank.files.source import MISSING_WORDS, polars
-from toprank.shown_text import shell_word
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
 # Longer numbers are written with an exponent.
@@ -129,7 +128,7 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
     known = series.is_not_null().to_numpy()
     texts = [str(label) for label in series.drop_nulls().unique().sort()]
     if not texts:
-        raise TableError(f"the target {series.name!r} has no values; name another column by --target")
+        raise TableError.saying("the target {name!r} has no values; name another column by {target}", name=series.name)
     canonical = {text: _canonical(text) for text in texts}
     labels = sorted(set(canonical.values()))
     if positive is None:
@@ -169,13 +168,17 @@ def _usual_positive(labels: list[str], name: str) -> str:
     if set(labels) in _USUAL:
         return "true" if "true" in labels else "1"
     if len(labels) == 1:
-        raise TableError(
-            f"the target {name!r} has one value only, {excerpt(labels[0])}; rows of both classes are needed, or name "
-            "another column by --target"
+        raise TableError.saying(
+            "the target {name!r} has one value only, {label}; rows of both classes are needed, or name another column "
+            "by {target}",
+            name=name,
+            label=excerpt(labels[0]),
         )
-    raise TableError(
-        f"the labels in {name!r} are {_shown(labels)}; say which one is positive, for instance "
-        f"--positive {shell_word(labels[-1]) if len(labels[-1]) < 30 else 'LABEL'}"
+    raise TableError.saying(
+        "the labels in {name!r} are {labels}; say which one is positive, for instance {positive=}",
+        name=name,
+        labels=_shown(labels),
+        positive=labels[-1] if len(labels[-1]) < 30 else "LABEL",
     )
 
 

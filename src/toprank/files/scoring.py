@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.exceptions import Message
 from toprank.files.columns import prepared
 from toprank.files.errors import TableError, listed
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
@@ -83,7 +84,10 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
     """
     if check_kind(source, model):
         if id_column is not None:
-            raise TableError(f"--id is for columns with names, and {source.path!r} is an svmlight file; leave it out")
+            raise TableError.saying(
+                "{id_column} is for columns with names, and {path!r} is an svmlight file; leave it out",
+                path=source.path,
+            )
         for batch in _ahead(source.batches(model.n_features_in_, 0.0)):
             scores = model.decision_function(batch.X)
             yield Scores(_numbers(batch.first_row, len(scores)), scores, batch.position)
@@ -264,7 +268,11 @@ def _budget(source: Any, model: Any, top: int | None, share: float | None, watch
     n_rows = _count_rows(source, model)
     budget = int(share * n_rows * (1 + ROUNDING))
     if not budget:
-        watcher.note(f"--share {share:g} of {n_rows:,} rows is less than one row, so none is written; use --top 1")
+        watcher.note(
+            Message(
+                "{share=:g} of {n:,} rows is less than one row, so none is written; use {top=1}", share=share, n=n_rows
+            )
+        )
     return budget
 
 

@@ -88,7 +88,7 @@ def read_to_learn(
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance)
     if target is None:
-        raise TableError("the column of labels has no name yet; name it, for instance --target fraud")
+        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
     named = [name for name in (target, id_column, *ignore, *categorical) if name is not None]
     require_columns(source, named, "correct the name")
     special = {target: VERBATIM, **({id_column: VERBATIM} if id_column else {})}
@@ -138,7 +138,7 @@ def read_to_test(
         return _read_sparse(source, target, positive, model.n_features_in_, advance)
     target, id_column = target or model.target, id_column or id_in(source, model)
     if target is None:
-        raise TableError("the column of labels has no name yet; name it, for instance --target fraud")
+        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
     require_columns(source, [target, *([id_column] if id_column else [])], "correct the name")
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
@@ -223,12 +223,14 @@ def _read_sparse(
     from scipy.sparse import vstack
 
     if target is not None:
-        raise TableError(f"--target is for columns with names; the labels of {source.path!r} come first in each line")
+        raise TableError.saying(
+            "{target} is for columns with names; the labels of {path!r} come first in each line", path=source.path
+        )
     try:
         label = None if positive is None else float(positive)
     except ValueError:
-        raise TableError(
-            f"labels of svmlight files are numbers, got --positive {positive!r}; give one such as 1"
+        raise TableError.saying(
+            "labels of svmlight files are numbers, got {positive=}; give one such as 1", positive=positive
         ) from None
     parts, labels = [], []
     for batch in source.batches(n_features, label):
@@ -242,7 +244,10 @@ def _read_sparse(
 
 def _require_both(y: NDArray[np.int64], where: str) -> None:
     if y.min() == y.max():
-        raise TableError(
-            f"all {len(y)} labels {where} are {'positive' if y[0] else 'negative'}, and rows of both classes are "
-            "needed; give more rows, or another label by --positive"
+        raise TableError.saying(
+            "all {n} labels {where} are {which}, and rows of both classes are needed; give more rows, or another label "
+            "by {positive}",
+            n=len(y),
+            where=where,
+            which="positive" if y[0] else "negative",
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.exceptions import InputError
+from toprank.exceptions import InputError, Message
 from toprank.files.content import is_pipe
 from toprank.files.estimators import complete, pipeline_of, without_search
 from toprank.files.holdout import held_out_rows, sum_of, sum_of_labels
@@ -155,8 +155,12 @@ def _tested(model: TableModel, held: LabelledRows, watcher: Watcher) -> Measures
     measures = measure(held.y, model.decision_function(held.X))
     if measures.alerts == 0:
         watcher.note(
-            "no held-out row is above the threshold of this model; set one by --max-fpr 0.01, or take the best "
-            "by toprank score --top"
+            Message(
+                "no held-out row is above the threshold of this model; set one by {max_fpr=0.01}, or take the best by "
+                "top= of score_file",
+                elsewhere="no held-out row is above the threshold of this model; set one by {max_fpr=0.01}, or take "
+                "the best by toprank score --top",
+            )
         )
     return measures
 
@@ -260,8 +264,13 @@ def rows_to_test(source: Any, model: Any, watcher: Watcher, **options: Any) -> L
         return rows
     if not training.get("holdout"):
         watcher.note(
-            f"the model learned from all rows of {source.path!r}, so these numbers are too good; take other rows, or "
-            "a model of toprank fit --holdout 0.2"
+            Message(
+                "the model learned from all rows of {path!r}, so these numbers are too good; take other rows, or a "
+                "model of fit_file with holdout=0.2",
+                elsewhere="the model learned from all rows of {path!r}, so these numbers are too good; take other "
+                "rows, or a model of toprank fit --holdout 0.2",
+                path=source.path,
+            )
         )
         return rows
     if training.get("labels_sha256") != sum_of_labels(rows.y):
