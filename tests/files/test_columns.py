@@ -49,7 +49,7 @@ def test_columns_named_categorical_are_categories():
 def test_a_number_of_rows_is_pointed_out():
     found = choose(number=np.arange(N, dtype=float), amount=np.linspace(0, 1, N))
     assert found.used == {"number": "number", "amount": "number"}
-    assert "id_column='number'" in found.notes[0]
+    assert "by id_column='number', or leave it out by ignore=['number']" in found.notes[0]
 
 
 @pytest.mark.parametrize(("value", "word"), [(np.inf, "not finite"), (-1e200, "too large")])

@@ -124,7 +124,7 @@ def stream(
             verbose=int(output.shows_progress),
         )
     if result.last_line_waits:
-        output.note(told(last_line_waits(data)))
+        output.note(last_line_waits(data))
     if result.resumed_at:
         output.note(f"went on from {checkpoint}, after {result.resumed_at:,} rows")
     if result.n_bad_lines:

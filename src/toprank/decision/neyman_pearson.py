@@ -127,7 +127,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
     >>> model.fit(X[:500], y[:500])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
+    toprank.exceptions.InputError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
     """
 
     saved_state: ClassVar[Schema] = Schema(
@@ -233,14 +233,12 @@ class NeymanPearsonClassifier(RoutesToSplitter, PredictsAboveZero, ClassifierMix
         if isinstance(self.cv, Real):
             splits = self._random_splits(rows, negatives)
             if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
+                there = f"there are {len(negatives)} negatives and {len(rows) - len(negatives)} positives"
                 raise InputError.saying(
-                    "{cv=} leaves only one class to train on, as it holds out all rows of the other: there are {n} "
-                    "negatives and {m} positives; hold out fewer, for instance by cv=0.5, or give more rows",
-                    elsewhere="setting negatives aside for {max_fpr} leaves only one class to train on, as it holds "
-                    "out all rows of the other: there are {n} negatives and {m} positives; give more rows",
+                    "{cv=} {leaves}; hold out fewer, for instance by cv=0.5, or give more rows",
+                    elsewhere="setting negatives aside for {max_fpr} {leaves}; give more rows",
+                    leaves=f"leaves only one class to train on, as it holds out all rows of the other: {there}",
                     cv=self.cv,
-                    n=len(negatives),
-                    m=len(rows) - len(negatives),
                 )
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)

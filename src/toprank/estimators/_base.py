@@ -256,11 +256,10 @@ class TopClassifier(PredictsAboveZero, ClassifierMixin, BaseEstimator):
             warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
             reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
-            stopped = f"stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}"
+            stopped = f"{type(self).__name__} stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}"
             message = Message(
-                "{name} {stopped}; increase {max_iter} or {tol}, or standardise the features",
-                elsewhere="{name} {stopped}; a larger {alpha} is easier to fit",
-                name=type(self).__name__,
+                "{stopped}; increase {max_iter} or {tol}, or standardise the features",
+                elsewhere="{stopped}; a larger {alpha} is easier to fit",
                 stopped=stopped,
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)

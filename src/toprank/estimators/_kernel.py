@@ -151,10 +151,9 @@ class KernelClassifier(TopClassifier):
         positive = super()._encode(y)
         if self.kernel == "precomputed" and self.n_features_in_ != len(y):
             raise InputError.saying(
-                "{kernel='precomputed'} needs the square matrix of all training rows, got {n} rows and {d} columns; "
-                "pass the kernel of the training rows with themselves",
-                n=len(y),
-                d=self.n_features_in_,
+                "{kernel='precomputed'} needs the square matrix of all training rows, got {found}; pass the kernel of "
+                "the training rows with themselves",
+                found=f"{len(y)} rows and {self.n_features_in_} columns",
             )
         return positive
 
@@ -180,8 +179,7 @@ class KernelClassifier(TopClassifier):
         if self.kernel == "precomputed":
             if issparse(X):
                 raise InputError.saying(
-                    "{kernel='precomputed'} needs a dense matrix, got a sparse one; use X.toarray()",
-                    elsewhere="{kernel='precomputed'} needs a dense matrix, got a sparse one; use another kernel",
+                    "{kernel='precomputed'} needs a dense matrix, got a sparse one; use X.toarray()"
                 )
             X = X[:, rows][np.ix_(order, order)]
         else:

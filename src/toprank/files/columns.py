@@ -82,9 +82,8 @@ def choose_columns(
             if kind == NUMBER and not reason and looks_like_number_of_row(frame[name]):
                 columns.notes.append(
                     Message(
-                        "column {name!r} has another whole number in every row; if it is an identifier, name it by "
-                        "{id_column=}, or leave it out by {ignored}",
-                        name=name,
+                        "{found}; if it is an identifier, name it by {id_column=}, or leave it out by {ignored}",
+                        found=f"column {name!r} has another whole number in every row",
                         id_column=name,
                         ignored=_ignored(name),
                     )
@@ -131,21 +130,16 @@ def _check_size(series: Any, known: Any) -> None:
     if largest > _LARGEST:
         row = int(np.flatnonzero(~(np.abs(series.fill_nan(0.0).to_numpy()) <= _LARGEST))[0])
         value = series[row]
+        how = "not finite" if np.isinf(value) else "too large"
         raise TableError.saying(
-            "column {name!r} has the value {value:g} in row {row}, which is {fault}; correct it, leave the field "
-            "empty, or leave the column out by {ignored}",
-            name=series.name,
-            value=value,
-            row=row + 1,
-            fault="not finite" if np.isinf(value) else "too large",
+            "{found}; correct it, leave the field empty, or leave the column out by {ignored}",
+            found=f"column {series.name!r} has the value {value:g} in row {row + 1}, which is {how}",
             ignored=_ignored(series.name),
         )
     if 0 < largest < _SMALLEST:
         raise TableError.saying(
-            "column {name!r} has no value larger than {largest:g}, which is too small to be scaled; write it in "
-            "another unit, or leave it out by {ignored}",
-            name=series.name,
-            largest=largest,
+            "{found}; write it in another unit, or leave it out by {ignored}",
+            found=f"column {series.name!r} has no value larger than {largest:g}, which is too small to be scaled",
             ignored=_ignored(series.name),
         )
 

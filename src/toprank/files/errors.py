@@ -12,9 +12,9 @@ class TableError(InputError):
 class NotANumberError(TableError):
     """A column of numbers holds something else; `columns` names all such columns that were found."""
 
-    def __init__(self, message: str, columns: list[str]) -> None:
+    def __init__(self, message: str, columns: list[str] | None = None) -> None:
         super().__init__(message)
-        self.columns = columns
+        self.columns = columns or []
 
 
 def listed(names: list[str], most: int = 12) -> str:

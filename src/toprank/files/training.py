@@ -223,9 +223,8 @@ def _read_sparse(
     from scipy.sparse import vstack
 
     if target is not None:
-        raise TableError.saying(
-            "{target} is for columns with names; the labels of {path!r} come first in each line", path=source.path
-        )
+        text = "{target} is for columns with names; the labels of {path!r} come first in each line"
+        raise TableError.saying(text, path=source.path)
     try:
         label = None if positive is None else float(positive)
     except ValueError:
@@ -245,9 +244,6 @@ def _read_sparse(
 def _require_both(y: NDArray[np.int64], where: str) -> None:
     if y.min() == y.max():
         raise TableError.saying(
-            "all {n} labels {where} are {which}, and rows of both classes are needed; give more rows, or another label "
-            "by {positive}",
-            n=len(y),
-            where=where,
-            which="positive" if y[0] else "negative",
+            "{found}, and rows of both classes are needed; give more rows, or another label by {positive=}",
+            found=f"all {len(y)} labels {where} are {'positive' if y[0] else 'negative'}",
         )

@@ -62,13 +62,9 @@ class TopMean(Threshold):
             top, parameter = Message("the {k=:g} largest scores", k=k), Message("{k}")
             if self.share is not None:
                 top, parameter = Message("the largest scores, a share {tau=}", tau=self.share), Message("{tau}")
-            raise InputError.saying(
-                "the threshold is the mean of {top}, but there are only {total:g} such rows (sum of weights), of which "
-                "the top must be a part; use a smaller {parameter}",
-                top=top,
-                total=total,
-                parameter=parameter,
-            )
+            few = f"there are only {total:g} such rows (sum of weights), of which the top must be a part"
+            text = "the threshold is the mean of {top}, but {few}; use a smaller {parameter}"
+            raise InputError.saying(text, top=top, few=few, parameter=parameter)
         return np.maximum(weights / k, _NEGLIGIBLE)  # a smaller one says the same, but its reciprocal may overflow
 
     def evaluate(self, scores: Floats, weights: Floats) -> tuple[float, Floats]:

@@ -115,16 +115,12 @@ class Gram:
 
     def not_definite(self, reason: str) -> InputError:
         """The error about a kernel that is not positive semidefinite."""
-        return InputError.saying(
-            "{kernel=} is not positive semidefinite on these rows: {reason}. There is no convex problem to solve; "
-            "{remedy}",
-            kernel=self.kernel.name,
-            reason=reason,
-            remedy=Message(
-                "use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part",
-                elsewhere="use {kernel='rbf'} or {kernel='linear'}",
-            ),
+        remedy = Message(
+            "use kernel='rbf', other parameters, or approximation='nystroem', which takes the positive part",
+            elsewhere="use {kernel='rbf'} or {kernel='linear'}",
         )
+        broken = f"is not positive semidefinite on these rows: {reason}. There is no convex problem to solve"
+        return InputError.saying("{kernel=} {broken}; {remedy}", kernel=self.kernel.name, broken=broken, remedy=remedy)
 
     def _check_magnitude(self) -> None:
         """Refuse a kernel of huge values; the largest of a definite one is on the diagonal."""
@@ -321,9 +317,6 @@ def _check_kernel_matrix(K: Any) -> None:
         if difference.max() > rounding:
             i, j = np.unravel_index(int(difference.argmax()), difference.shape)
             raise InputError.saying(
-                "{kernel='precomputed'} needs a symmetric matrix, but the entries ({i}, {j}) and ({j}, {i}) differ by "
-                "{much:.1e}; use (K + K.T) / 2 if that is only rounding",
-                i=start + i,
-                j=j,
-                much=difference[i, j],
+                "{kernel='precomputed'} needs a symmetric matrix, but {how}; use (K + K.T) / 2 if it is only rounding",
+                how=f"the entries ({start + i}, {j}) and ({j}, {start + i}) differ by {difference[i, j]:.1e}",
             )

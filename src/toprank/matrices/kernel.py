@@ -185,12 +185,8 @@ class Kernel:
             remedy = f"scale the features, or lower gamma={self.gamma:g} or degree={self.degree:g}"
         else:
             remedy = "scale the features" if self.name == "linear" else "divide the kernel by a constant"
-        return InputError.saying(
-            "{kernel=} has values of up to {largest:.0e} on these rows, too large to compute with; {remedy}",
-            kernel=self.name,
-            largest=largest,
-            remedy=remedy,
-        )
+        found = f"has values of up to {largest:.0e} on these rows, too large to compute with; {remedy}"
+        return InputError.saying("{kernel=} {found}", kernel=self.name, found=found)
 
     def _call(self, A: Any, B: Any, dtype: Any) -> NDArray[Any]:
         assert callable(self.name)

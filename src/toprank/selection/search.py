@@ -216,14 +216,9 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, BaseEstimator):
         if errors and (self.error_score == "raise" or len(errors) == sum(len(row) for row in results)):
             raise errors[0]
         if errors:
-            message = Message(
-                "{n} of {total} fits failed and have the score {score}; the first error: {kind}: {error}",
-                n=len(errors),
-                total=sum(len(row) for row in results),
-                score=self.error_score,
-                kind=type(errors[0]).__name__,
-                error=errors[0],
-            )
+            failed = f"{len(errors)} of {sum(len(row) for row in results)} fits failed"
+            first = f"have the score {self.error_score}; the first error: {type(errors[0]).__name__}"
+            message = Message("{failed} and {first}: {error}", failed=failed, first=first, error=errors[0])
             warnings.warn(message, FitFailedWarning, stacklevel=4)
         return np.array([[result.get("score", self.error_score) for result in row] for row in results], dtype=float)
 

@@ -343,12 +343,8 @@ def _warn_of_one_class(path: str, state: State, positive: Any) -> None:
     which = "positive" if state.n_positives == 0 else "negative"
     label = "1" if positive is None else repr(positive)
     text = Message(
-        "none of the {n:,} rows of {path!r} is {which}, with {label} as the positive label; a model learns to rank "
-        "from both classes, so check the labels and {positive=}",
-        n=state.n_rows,
-        path=path,
-        which=which,
-        label=label,
+        "{found}; a model learns to rank from both classes, so check the labels and {positive=}",
+        found=f"none of the {state.n_rows:,} rows of {path!r} is {which}, with {label} as the positive label",
     )
     warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=4)
 
