@@ -11,19 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "toprank"
 # Modules at the top of the package that everything may use: they know nothing of the rest.
-GROUND = set(
-    [
-        "exceptions",
-        "checks",
-        "compiled",
-        "docstrings",
-        "log",
-        "polars_package",
-        "saved_state",
-        "shown_text",
-        "text_files",
-    ]
-)
+GROUND = {"exceptions", "checks", "compiled", "docstrings", "log", "saved_state", "shown_text"}
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
@@ -43,11 +31,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plots": {"decision", "inspection", "ranking"},
     "report": {"decision", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},
-    "streams": {"metrics", "persistence"},
-    "tables": {"decision", "inspection", "streams"},
+    "files": {"decision", "inspection", "metrics", "persistence", "ranking", "selection"},
+    "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
-        "decision", "demo", "inspection", "metrics", "online", "persistence", "plots", "ranking", "report", "selection",
-        "streams", "tables",
+        "decision", "demo", "files", "inspection", "online", "persistence", "ranking", "report", "selection", "streams",
     },
 }  # fmt: skip
 # Rooms that may ask for public names of the package itself, which loads them when they are used.
