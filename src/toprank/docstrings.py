@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import cleandoc
+from inspect import cleandoc, getdoc, isfunction
 from typing import TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -25,3 +25,12 @@ def documented(texts: Mapping[str, str]) -> Callable[[Function], Function]:
         return function
 
     return fill
+
+
+def fill_class(cls: type, texts: Mapping[str, str]) -> None:
+    """Fill in the docstring of a class, which may be an inherited one, and those of its methods."""
+    cls.__doc__ = filled(getdoc(cls), texts)
+    for member in vars(cls).values():
+        function = getattr(member, "__func__", member)
+        if isfunction(function) and "{" in (function.__doc__ or ""):
+            documented(texts)(function)

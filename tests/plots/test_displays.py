@@ -388,5 +388,5 @@ def test_other_artists_on_the_axes():
 
 def test_docstrings_have_their_shared_part():
     for display in CURVES:
-        assert "{shared}" not in display.__doc__
+        assert "{curves}" not in display.__doc__
         assert f"curves : {display.data_class.__name__} or list of" in display.__doc__

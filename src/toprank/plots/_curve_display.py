@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,39 +21,6 @@ from toprank.ranking.tie_runs import Floats
 # A label of more characters is broken, so that it fits above axes of 3.5 inches.
 LABEL_WIDTH = 36
 
-SHARED = """Build it by `from_estimator`, `from_predictions` or `from_cv_results`.
-
-Parameters
-----------
-curves : {curve} or list of {curve}
-    The curve, or those of the folds.
-name : str, optional
-    Name in the legend.
-test_over_train : float, optional
-    For folds: rows of a test part over rows of a training part.
-confidence : float, default=0.95
-    Confidence of the band.
-
-Other Parameters
-----------------
-max_fpr : float, optional
-    Rule of the computation that chooses the operating point: at most this share of the negatives are alerts.
-k : float, optional
-    Another such rule: the k best rows are alerts.
-threshold : float, optional
-    Another such rule: rows with a score above this one are alerts.
-
-Attributes
-----------
-curves : list of {curve}
-    The computed data.
-band : Band or None
-    The curve, of folds their mean, with limits.
-line_, band_, point_ : matplotlib artists
-    The curve, the band and the operating point; the latter two may be None.
-ax_, figure_ : matplotlib Axes and Figure
-    Where it was drawn."""
-
 
 class CurveDisplay(Display):
     """Base of the displays with one line a model; a subclass adds labels, scales and reference lines."""
@@ -66,12 +32,6 @@ class CurveDisplay(Display):
     """How the line goes from corner to corner: "post", "pre", or straight."""
     highest: ClassVar[float] = 1.0
     """The largest possible value."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls.__doc__ = (inspect.getdoc(cls) or "").replace(
-            "{shared}", SHARED.replace("{curve}", cls.data_class.__name__)
-        )
 
     def __init__(
         self,
@@ -112,25 +72,18 @@ class CurveDisplay(Display):
             The rows given to `cross_validate`.
         y : array-like of shape (n,)
             Their labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights; 2 equals a repeated row and 0 a removed one.
+        {sample_weight}
         pos_label : label, optional
             The positive class; by default the second of the classes of the models.
         confidence : float, default=0.95
             Confidence of the band, for each place alone.
         name : str, optional
             Name in the legend; by default that of the class of the models.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
         **parameters
             Parameters of the computation, see the class; k alerts are counted in the test part of each fold.
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         cls._check_parameters(parameters)
         train, test = _check_folds(cv_results, X)
@@ -162,15 +115,12 @@ class CurveDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, which pyplot does not know of.
+        {ax}
         name : str, optional
             Name in the legend, instead of that of the display.
         xscale : {"log", "linear"}, optional
             Scale of the horizontal axis, by default the one that the class states.
-        legend : str or None, default="auto"
-            "above" the axes, a place inside as in matplotlib, or None for no legend. "auto" is "above" in a figure with
-            constrained layout, as new ones are, else "best".
+        {legend}
         plot_chance_level : bool, default=True
             Whether to draw what a random order gives.
         curve_kwargs : dict, optional

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils._response import _get_response_values_binary
 
+from toprank.docstrings import fill_class
 from toprank.inspection import model_name
 from toprank.plots._style import new_axes
+from toprank.plots._texts import TEXTS
 from toprank.ranking.ranked_list import RankedList
 
 RULES = ("max_fpr", "k", "threshold")
@@ -28,6 +30,10 @@ class Drawing:
     ax_: Any
     figure_: Any
     _own_figure = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fill_class(cls, TEXTS | {"data_class": getattr(cls, "data_class", cls).__name__})
 
     def _start(self, ax: Any) -> Any:
         """Find the axes and remember them."""
@@ -76,27 +82,15 @@ class Display(Drawing):
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            Labels of two classes.
-        y_score : array-like of shape (n,)
-            Scores, larger for more likely positives.
-        sample_weight : array-like of shape (n,), optional
-            Weights; 2 equals a repeated row and 0 a removed one.
-        pos_label : label, optional
-            The positive class; by default 1, for labels {0, 1} or {-1, 1}.
+        {rows}
+        {weights}
         name : str, optional
             Name in the legend.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
         **parameters
             Parameters of the computation, see the class.
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         cls._check_parameters(parameters)
         ranked = RankedList.from_predictions(y_true, y_score, sample_weight=sample_weight, pos_label=pos_label)
@@ -123,29 +117,17 @@ class Display(Drawing):
 
         Parameters
         ----------
-        estimator : fitted classifier, ranker or pipeline
-            What scores the rows.
-        X : {array-like, sparse matrix, dataframe} of shape (n, n_features)
-            Rows to score.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights; 2 equals a repeated row and 0 a removed one.
+        {model}
+        {sample_weight}
         pos_label : label, optional
             The positive class; by default the second of the classes of the model.
         name : str, optional
             Name in the legend; by default that of the class of the model.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
         **parameters
             Parameters of the computation, see the class.
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         scores, pos_label, threshold = scores_of(estimator, X, pos_label)
         parameters = cls._with_threshold(parameters, threshold)

@@ -82,8 +82,7 @@ class ConvergenceDisplay(Drawing):
         The data.
     lines_ : list of matplotlib Line2D
         One a trace.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {place}
 
     Examples
     --------
@@ -116,15 +115,9 @@ class ConvergenceDisplay(Drawing):
             Its `history_` is read.
         name : str, optional
             Name in the legend; by default that of the class.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         return cls([ConvergenceTrace.from_estimator(estimator, name=name)]).plot(ax=ax, **(plot_kwargs or {}))
 
@@ -138,15 +131,9 @@ class ConvergenceDisplay(Drawing):
         ----------
         estimators : dict of str to fitted estimator
             Names in the legend, and models.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         traces = [ConvergenceTrace.from_estimator(model, name=name) for name, model in estimators.items()]
         return cls(traces).plot(ax=ax, **(plot_kwargs or {}))
@@ -159,15 +146,9 @@ class ConvergenceDisplay(Drawing):
         ----------
         cv_results : dict
             Result of ``cross_validate(..., return_estimator=True)``.
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure.
-        plot_kwargs : dict, optional
-            Parameters of `plot`.
+        {drawing}
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         if "estimator" not in cv_results:
             raise ValueError("cv_results has no 'estimator'; call cross_validate(..., return_estimator=True)")
@@ -187,15 +168,12 @@ class ConvergenceDisplay(Drawing):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, which pyplot does not know of.
+        {ax}
         x : {"iteration", "passes", "seconds"}, default="iteration"
             What the horizontal axis counts.
         xscale : {"linear", "log"}, default="linear"
             Its scale; a logarithmic one has no place for what lies at 0.
-        legend : str or None, default="auto"
-            "above" the axes, a place inside as in matplotlib, or None for no legend. "auto" is "above" in a figure with
-            constrained layout, as new ones are, else "best".
+        {legend}
         curve_kwargs : dict, optional
             Properties of the lines.
 

@@ -106,14 +106,7 @@ class ScoreDensityDisplay(Display):
     With `from_estimator` the threshold of the model itself is marked, unless another rule is given. Folds have no
     display of this kind: scores of different models are not on one scale.
 
-    Build it by `from_estimator` or `from_predictions`.
-
-    Parameters
-    ----------
-    data : ScoreHistogram
-        The computed data.
-    name : str, optional
-        Name of the model, for the label of the horizontal axis.
+    {data_and_name}
 
     Other Parameters
     ----------------
@@ -132,8 +125,7 @@ class ScoreDensityDisplay(Display):
         The marks of single scores.
     line_ : matplotlib Line2D or None
         The threshold.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {place}
 
     Examples
     --------
@@ -161,17 +153,14 @@ class ScoreDensityDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, which pyplot does not know of.
+        {ax}
         name : str, optional
             Name of the model, instead of that of the display.
         stat : {"share", "count"}, default="share"
             Share of the class in each bin, or rows on a logarithmic axis.
         rug : int, default=500
             A class with at most this many distinct scores gets a mark for each.
-        legend : str or None, default="auto"
-            "above" the axes, a place inside as in matplotlib, or None for no legend. "auto" is "above" in a figure with
-            constrained layout, as new ones are, else "best".
+        {legend}
 
         Returns
         -------

@@ -128,14 +128,7 @@ class NeymanPearsonDisplay(Display):
     The vertical axis is logarithmic from one negative on, with 0 at its end as in `RocAtTopDisplay`. The horizontal
     axis starts where the rate is 30 times `max_fpr`.
 
-    Build it by `from_estimator` or `from_predictions`.
-
-    Parameters
-    ----------
-    data : NeymanPearsonBand
-        The computed data.
-    name : str, optional
-        Name of the model, for the label of the horizontal axis.
+    {data_and_name}
 
     Other Parameters
     ----------------
@@ -156,8 +149,7 @@ class NeymanPearsonDisplay(Display):
         Between the lower and the upper limit.
     point_ : matplotlib Line2D or None
         The upper limit at the marked threshold; None if there are too few negatives to choose one.
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+    {place}
 
     Examples
     --------
@@ -183,20 +175,12 @@ class NeymanPearsonDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted classifier, ranker or pipeline
-            What scores the rows.
-        X : {array-like, sparse matrix, dataframe} of shape (n, n_features)
-            Rows to score.
-        y : array-like of shape (n,)
-            Their labels.
+        {model}
         **parameters
             As in the other displays: `sample_weight`, `pos_label`, `name`, `ax`, `plot_kwargs` and the parameters of
             the computation, see the class.
 
-        Returns
-        -------
-        display
-            It has been drawn.
+        {drawn}
         """
         model = last_step(estimator)
         if isinstance(model, NeymanPearsonClassifier):
@@ -216,13 +200,10 @@ class NeymanPearsonDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default on a new figure, which pyplot does not know of.
+        {ax}
         name : str, optional
             Name of the model, instead of that of the display.
-        legend : str or None, default="auto"
-            "above" the axes, a place inside as in matplotlib, or None for no legend. "auto" is "above" in a figure with
-            constrained layout, as new ones are, else "best".
+        {legend}
         curve_kwargs : dict, optional
             Properties of the line of the realised rate.
 

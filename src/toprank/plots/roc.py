@@ -26,7 +26,7 @@ class RocAtTopDisplay(CurveDisplay):
     n\,\mathrm{FPR} = k` for m positives and n negatives, which is the same for all models; its point is the expected
     one over random tie-breaking, above the steps where k cuts a tie run.
 
-    {shared}
+    {curves}
 
     Examples
     --------

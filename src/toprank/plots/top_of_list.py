@@ -24,7 +24,7 @@ class PrecisionAtKDisplay(CurveDisplay):
     all at once; its `confidence` is a parameter of the computation. The band of folds is that of the mean over models,
     see `from_cv_results`.
 
-    {shared}
+    {curves}
 
     Examples
     --------
@@ -71,7 +71,7 @@ class PrecisionRecallAtTopDisplay(CurveDisplay):
     list that finds so many positives. With `from_estimator` the threshold of the model itself is marked, unless
     another rule is given. A rule that takes no row has no precision, and the legend says so.
 
-    {shared}
+    {curves}
 
     Examples
     --------
@@ -106,7 +106,7 @@ class GainDisplay(CurveDisplay):
     The height of the curve at a share τ is ``recall_at_k(k=τ n)``, straight along a tie run: the expected value over
     random tie-breaking. Dotted lines show a random and a perfect order.
 
-    {shared}
+    {curves}
 
     Examples
     --------
@@ -147,7 +147,7 @@ class LiftDisplay(CurveDisplay):
     tie-breaking. The horizontal axis is logarithmic and starts with one row; the lines show a random order, at 1, and a
     perfect one.
 
-    {shared}
+    {curves}
 
     Examples
     --------

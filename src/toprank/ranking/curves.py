@@ -32,16 +32,15 @@ class TopCurve:
 
     @classmethod
     def from_ranking(
-        cls,
-        ranked: RankedList,
-        *,
-        max_fpr: float | None = None,
-        k: float | None = None,
-        threshold: float | None = None,
+        cls, ranked: RankedList, *, max_fpr: float | None = None, k: float | None = None, threshold: float | None = None
     ) -> Self:
         """Compute the curve; at most one of the rules chooses the operating point."""
         ranked.require(positives=True, negatives=cls.needs_negatives)
-        return cls(ranked, ranked.operating_point(max_fpr=max_fpr, k=k, threshold=threshold))
+        return cls._computed(ranked, ranked.operating_point(max_fpr=max_fpr, k=k, threshold=threshold))
+
+    @classmethod
+    def _computed(cls, ranked: RankedList, point: OperatingPoint | None) -> Self:
+        return cls(ranked, point)
 
     @property
     @abstractmethod
@@ -256,20 +255,9 @@ class LiftCurve(TopCurve):
     lift: Floats
 
     @classmethod
-    def from_ranking(
-        cls,
-        ranked: RankedList,
-        *,
-        max_fpr: float | None = None,
-        k: float | None = None,
-        threshold: float | None = None,
-    ) -> Self:
-        """Compute the curve; at most one of the rules chooses the operating point."""
-        ranked.require(positives=True)
-        point = ranked.operating_point(max_fpr=max_fpr, k=k, threshold=threshold)
+    def _computed(cls, ranked: RankedList, point: OperatingPoint | None) -> Self:
         lengths = list_lengths(ranked.total, point)
-        lift = ranked.found_at(lengths) / lengths * ranked.total / ranked.positives
-        return cls(ranked, point, lengths / ranked.total, lift)
+        return cls(ranked, point, lengths / ranked.total, _lift(ranked, lengths))
 
     @property
     def x(self) -> Floats:
@@ -283,12 +271,16 @@ class LiftCurve(TopCurve):
 
     def at(self, x: Floats) -> Floats:
         """`enrichment_factor` for each fraction."""
-        lengths = np.asarray(x) * self.ranked.total
-        return np.asarray(self.ranked.found_at(lengths) / lengths * self.ranked.total / self.ranked.positives)
+        return _lift(self.ranked, np.asarray(x) * self.ranked.total)
 
     def locate(self, point: OperatingPoint) -> tuple[float, float]:
         """Share of the list and lift."""
         return point.share, point.precision * (point.positives + point.negatives) / point.positives
+
+
+def _lift(ranked: RankedList, lengths: Floats) -> Floats:
+    """Precision at some lengths over that of the whole list."""
+    return np.asarray(ranked.found_at(lengths) / lengths * ranked.total / ranked.positives)
 
 
 def list_lengths(total: float, point: OperatingPoint | None = None) -> Floats:
