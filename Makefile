@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
-LOOPS := tests/pairwise tests/online tests/kernels tests/solvers tests/streams
+LOOPS := tests/pairwise tests/online tests/matrices tests/solvers tests/streams
 
 .PHONY: help demo test test-slow test-bounds test-oldest test-newest hunt lint bench docs clean
 help:

@@ -34,7 +34,7 @@ OURS = """
 import contextlib, io, json, resource, sys
 import polars
 import toprank.decision
-import toprank.tables.scoring
+import toprank.files.scoring
 from toprank.cli.app import app
 said = io.StringIO()
 with contextlib.redirect_stdout(said):

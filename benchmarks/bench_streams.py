@@ -124,7 +124,7 @@ def readers(arguments):
     import polars as pl
     from sklearn.datasets import load_svmlight_file
 
-    from toprank.streams.open import open_source
+    from toprank.files.open import open_rows
 
     n_rows = arguments.rows or 300_000
     with tempfile.TemporaryDirectory() as name:
@@ -134,7 +134,7 @@ def readers(arguments):
 
         def ours(form):
             target = OPTIONS[form].get("target")
-            source = open_source(paths[form], target, None, None, form, None, arguments.features, False, None)
+            source = open_rows(paths[form], target, None, None, form, None, arguments.features, False, None)
             return sum(len(block.rows) for block in source.blocks(source.start()))
 
         text = Path(paths["svmlight"]).read_bytes()

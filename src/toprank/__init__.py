@@ -13,7 +13,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toprank import datasets, decision, metrics, online, pairwise, persistence, plots, report, selection, streams
+    from toprank import (
+        datasets,
+        decision,
+        files,
+        metrics,
+        online,
+        pairwise,
+        persistence,
+        plots,
+        report,
+        selection,
+        streams,
+    )
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
     from toprank.decision.top_k import TopKClassifier
     from toprank.estimators.path import path
@@ -55,6 +67,7 @@ __all__ = [
     "compare",
     "datasets",
     "decision",
+    "files",
     "load",
     "metrics",
     "online",

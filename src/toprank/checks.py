@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from toprank.exceptions import InputError
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None or not equal to itself, as NaN; whether pandas.NA is, is itself NA."""
+    itself = value == value
+    return value is None or not isinstance(itself, bool | np.bool_) or not itself
 
 
 def is_count(value: Any, least: int = 1) -> bool:

@@ -133,7 +133,7 @@ def folder(fitted, tmp_path, monkeypatch):
         (("stream", "numbers.csv", "-t", "y", "-m", "m", "--positive", "7"), "check the labels and --positive"),
         (("stream", "cut.csv", "-t", "y", "-m", "m", "--grows"), "or pass --no-grows"),
         (("stream", "zero.svm", "-m", "m"), "pass --zero-based if indices start at 0"),
-        (("stream", "zero.svm", "-m", "m", "--fill-missing", "0"), "--fill-missing 0.0 is for CSV and Parquet"),
+        (("stream", "zero.svm", "-m", "m", "--fill-missing", "0"), "--fill-missing 0.0 is for columns with names"),
         ((*STREAM, "--delimiter", "ab"), "delimiter must be one character"),
         ((*STREAM, "--ignore", "a", "--ignore", "b"), "leave out fewer columns by --ignore"),
     ],

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from cli.support import files_in, run, transactions
-from toprank.cli.fitting import summary_of
 from toprank.cli.model_files import check_writable
+from toprank.files.summary import summary_of
 from toprank.persistence import load, save
 
 FIT = ("-t", "fraud", "--positive", "yes", "--id", "transaction")

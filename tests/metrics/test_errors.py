@@ -74,7 +74,7 @@ def test_parameters(name, parameters, message):
         getattr(metrics, name)(Y, SCORE, **parameters)
 
 
-DAY = np.datetime64("2024-01-01")
+DAY, NEXT_DAY = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
 GAPS = {
     "nan": [1.0, np.nan, 1.0, np.nan],
     "nan and a class": [1.0, np.nan, 1.0, 0.0],
@@ -115,7 +115,7 @@ def test_missing_groups(gaps):
 
 def test_the_text_nan_is_a_label_and_dates_are_groups():
     assert metrics.positives_at_top(["nan", "b", "nan", "b"], SCORE, pos_label="nan") == 0.5
-    assert metrics.precision_at_k(Y, SCORE, k=1, groups=np.array([DAY, DAY, DAY + 1, DAY + 1])) == 1
+    assert metrics.precision_at_k(Y, SCORE, k=1, groups=np.array([DAY, DAY, NEXT_DAY, NEXT_DAY])) == 1
     # a row of weight 0 is removed, whatever its group
     assert metrics.precision_at_k(Y, SCORE, k=1, groups=[1, 1, 1, np.nan], sample_weight=[1, 1, 1, 0]) == 1
 

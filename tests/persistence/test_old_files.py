@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from toprank.persistence import load, save
+from toprank.solvers.problem import DualPoint
 
 _MODELS = Path(__file__).parent / "models"
 _EXPECTED = json.loads((_MODELS / "scores.json").read_text())
@@ -31,3 +32,10 @@ def test_files_of_an_earlier_version_load(name: str, tmp_path: Path) -> None:
 
 def test_every_kind_of_model_is_there() -> None:
     assert set(_EXPECTED["scores"]) == {path.stem for path in _MODELS.glob("*.toprank")}
+
+
+@pytest.mark.parametrize("name", ["apg_warm_start", "pairs_warm_start"])
+def test_the_multipliers_of_an_earlier_version_are_a_dual_point(name: str) -> None:
+    state = load(_MODELS / f"{name}.toprank")._solution.state
+    assert type(state) is DualPoint
+    assert state.y.sum() == pytest.approx(state.p.sum(), rel=1e-9)  # both were kept as multipliers of one sum

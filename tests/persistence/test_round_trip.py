@@ -345,7 +345,10 @@ def test_scores_after_a_randomised_decomposition_have_the_same_bits(tmp_path):
     data = load_bundled("breast_cancer")
     model = make_pipeline(PCA(5, svd_solver="randomized", random_state=0), toprank.PatMatNP(tau=0.05))
     model.fit(data.X, data.y)
-    assert not model[0].components_.flags.contiguous  # a part of an array in column order
+    if model[
+        0
+    ].components_.flags.contiguous:  # in some versions of scikit-learn it is a part of an array in column order
+        model[0].components_ = np.asfortranarray(np.vstack([model[0].components_, np.zeros(data.X.shape[1])]))[:5]
     loaded = through_file(model, tmp_path)
     np.testing.assert_array_equal(loaded.decision_function(data.X), model.decision_function(data.X))
 

@@ -40,12 +40,12 @@ from sklearn.svm import LinearSVC
 
 import toprank
 from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.files.model import TableModel
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 from toprank.persistence import ModelFileError, allowed, encode, load, save
 from toprank.persistence.sklearn_state import SKLEARN_STATES
 from toprank.persistence.validate import schema_of
 from toprank.saved_state import Array, Chosen, Items, Kind, Number, Part, Record, Rule, Table
-from toprank.tables.model import TableModel
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 5))

@@ -22,10 +22,11 @@ from toprank.decision import NeymanPearsonClassifier, TopKClassifier
 from toprank.inspection import anatomy
 from toprank.metrics import partial_auc_score, positives_at_top, precision_at_k, recall_at_k, tpr_at_fpr, wmw_score
 from toprank.plots import RankedList
+from toprank.ranking.intervals import delong, share_limits
 from toprank.report import build_report, card, figures
 from toprank.report.contents import Evaluation, default_budget, feature_bars
 from toprank.report.importance import importance
-from toprank.report.metrics_table import delong, metric_rows, share_limits
+from toprank.report.metrics_table import metric_rows
 from toprank.report.svg import count_axis, linear_ticks, log_axis, rate_axis
 from toprank.report.top_rows import top_rows
 

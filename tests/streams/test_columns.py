@@ -9,10 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 from toprank.datasets import make_imbalanced
+from toprank.files.source import chosen_features
 from toprank.online import CBR
 from toprank.persistence import load, save
 from toprank.streams import stream
-from toprank.streams.columns import choose_columns
 
 
 @pytest.fixture
@@ -109,5 +109,5 @@ def test_many_columns_are_chosen_in_one_pass():
         __hash__ = str.__hash__
 
     columns = [Name(f"c{i}") for i in range(500)]
-    assert len(choose_columns("f.csv", [*columns, "y"], "y", None, ["c3"])) == 499
+    assert len(chosen_features("f.csv", [*columns, "y"], "y", None, ["c3"])) == 499
     assert len(looks) < 20 * len(columns)

@@ -14,7 +14,8 @@ pl.thread_pool_size() if used == "used" else None
 child = os.fork()
 if child:
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-from toprank import CBR, polars_package, stream
+from toprank import CBR, stream
+from toprank.files import polars_package
 if used == "used":
     polars_package._PATIENCE = 1.0  # where it works it answers in some milliseconds
 try:

@@ -12,9 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from cli.support import run
 from toprank.datasets import make_imbalanced
+from toprank.files import text
 from toprank.online import CBR
 from toprank.persistence import load
-from toprank.streams import BadLineError, stream, text
+from toprank.streams import BadLineError, stream
 
 OPTIONS = {"target": "y", "batch": 50, "window": 100}
 
@@ -111,19 +112,19 @@ def test_a_pipe_goes_on_when_it_is_given_again(rows, tmp_path, monkeypatch):
 
 def test_what_a_pipe_cannot_give(tmp_path, monkeypatch):
     standard_input(monkeypatch, b"PAR1")
-    with pytest.raises(ValueError, match="Parquet is not read from a pipe such as '-'; write it to a file before"):
+    with pytest.raises(ValueError, match="parquet files are not read from a pipe such as '-'; save it in a file"):
         stream("-", CBR(), target="y", format="parquet")
     standard_input(monkeypatch, gzip.compress(b"x,y\n1,1\n0,0\n")[:-10])
     with pytest.raises(ValueError, match="'-' cannot be unpacked"):
         stream("-", CBR(), target="y")
     standard_input(monkeypatch, b"")
-    with pytest.raises(ValueError, match="'-' has no column 'y'"):
+    with pytest.raises(ValueError, match="'-' is empty; the first line of a CSV file"):
         stream("-", CBR(), target="y")
 
 
 def test_a_long_line_is_put_together_once(monkeypatch):
     """As often as a pipe gives a part of it, it must not be copied anew."""
-    monkeypatch.setattr(text, "_LONGEST_LINE", 20 << 20)
+    monkeypatch.setattr(text, "LONGEST_ROW", 20 << 20)
     standard_input(monkeypatch, b"x,y\n" + b"1" * (21 << 20))
     monkeypatch.setattr(text, "_BLOCK", 4096)
     with pytest.raises(ValueError, match="has a line of more than 20 MB at byte 4"):

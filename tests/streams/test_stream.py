@@ -144,7 +144,7 @@ def test_columns_labels_and_missing_values_of_parquet(tmp_path):
     assert "column 'x' has inf" in result.bad_lines[2].reason
     result = stream(tmp_path / "f.parquet", Sums(), fill_missing=-1.0, **options)
     assert result.model.sums_.tolist() == [[1, 1], [4, 0]]
-    with pytest.raises(ValueError, match=r"the column 'id' .* has the type String, and a stream takes numbers"):
+    with pytest.raises(ValueError, match=r"the column 'id' .* has the type text, and a stream takes numbers"):
         stream(tmp_path / "f.parquet", Sums(), target="y", positive="fraud")
     with pytest.raises(ValueError, match="name the positive label by positive="):
         stream(tmp_path / "f.parquet", Sums(), target="y", features=["flag"])

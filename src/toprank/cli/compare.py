@@ -59,8 +59,8 @@ def compare(
     toprank compare train.csv -t fraud --method TopPush --method TauFPL --max-fpr 0.001 --jobs 2
     """
     import toprank.selection
-    from toprank.cli.reading import rows_to_learn
-    from toprank.tables import open_table
+    from toprank.files import open_table
+    from toprank.files.workflow import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
     chosen = list(dict.fromkeys(one.value for one in method or [])) or ["PatMatNP", "TauFPL", "LogisticRegression"]
@@ -98,19 +98,16 @@ def compare(
 
 
 def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bool, seed: int) -> Any:
-    from toprank.tables.preprocessing import sparse_pipeline, table_pipeline
+    from toprank.files.estimators import complete, pipeline_of
 
     has_penalty = name != "LogisticRegression"
     ranker = methods.ranker(name, seed=seed, max_fpr=max_fpr, alpha=alpha if has_penalty else None)
-    columns = rows.columns
-    pipeline = sparse_pipeline(ranker) if columns is None else table_pipeline(columns.used, ranker)
-    return methods.complete(
-        pipeline, max_fpr=None, confidence=0.95, search=search and has_penalty, seed=seed, jobs=1, verbose=False
-    )
+    pipeline = pipeline_of(None if rows.columns is None else rows.columns.used, ranker)
+    return complete(pipeline, search=search and has_penalty, seed=seed)
 
 
 def _prepared(rows: Any) -> Any:
-    from toprank.tables.columns import prepared
+    from toprank.files.columns import prepared
 
     return prepared(rows.X, rows.columns.used)
 

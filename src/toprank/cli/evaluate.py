@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from toprank.cli import options
-from toprank.cli.output import Output, guarded
+from toprank.cli.output import Output, guarded, told
+from toprank.exceptions import InputError
 
 
 @guarded
@@ -35,25 +36,20 @@ def evaluate(
 
     toprank evaluate test.csv -m fraud.toprank --k 50 --k 200 --fpr 0.001 --json
     """
-    from toprank.cli.measures import measure
+    from toprank.cli.describing import measures_text
     from toprank.cli.model_files import load_model
-    from toprank.cli.reading import rows_to_test
+    from toprank.files import evaluate_file
     from toprank.inspection import scorer_of
-    from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     fitted = load_model(model, output)
-    source = open_table(data, format=format, delimiter=delimiter, zero_based=fitted.zero_based)
-    rows = rows_to_test(source, fitted, output, target=target, positive=positive)
-    too_long = [length for length in k or [] if length > len(rows.y)]
-    if too_long:
-        raise typer.BadParameter(f"--k {too_long[0]} is more than the {len(rows.y)} rows; use a smaller number")
-    measures = measure(
-        rows.y,
-        fitted.decision_function(rows.X),
-        ks=k or (10, 100),
-        rates=fpr or (0.01, 0.05),
-        confidence=confidence,
-    )
+    labels = {"target": target, "positive": positive}
+    reading = {"format": format, "delimiter": delimiter}
+    try:
+        measures = evaluate_file(data, fitted, k=k, fpr=fpr, confidence=confidence, watcher=output, **labels, **reading)
+    except InputError as error:
+        if error.parameter != "k":
+            raise
+        raise typer.BadParameter(told(error)) from None
     title = f"{type(scorer_of(fitted.estimator_)).__name__} on {measures.rows:,} rows of {data}:"
-    output.result(measures.record(), f"{title}\n{measures.text()}")
+    output.result(measures.record(), f"{title}\n{measures_text(measures)}")

@@ -57,29 +57,35 @@ def fit(
 
     toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
     """
-    from toprank.cli.fitting import described, fit_rows, summarised
+    from toprank.cli.describing import described
     from toprank.cli.model_files import check_writable, save_model
-    from toprank.cli.reading import rows_to_learn
-    from toprank.tables import open_table
+    from toprank.files import fit_file
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
     methods.check_around(method.value, search=search, confidence=confidence)
     given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
     ranker = methods.ranker(method.value, seed=seed, max_fpr=max_fpr, **given)
-    source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
-    rows = rows_to_learn(
-        source,
-        target,
-        output,
-        positive=positive,
-        id_column=id_column,
-        ignore=ignore or (),
-        categorical=categorical or (),
-    )
-    around = {"max_fpr": max_fpr, "confidence": confidence, "search": search, "seed": seed, "jobs": jobs}
-    fitted = fit_rows(rows, ranker, source, target, id_column, holdout, around, output)
-    summarised(fitted, rows, data, method.value)
-    save_model(fitted.model, model)
-    record = {**fitted.model.summary_, "model": model}
-    output.result(record, described(fitted.model, data, model))
+    with output.noted_warnings():
+        fitted = fit_file(
+            data,
+            ranker,
+            target=target,
+            positive=positive,
+            id_column=id_column,
+            ignore=ignore or (),
+            categorical=categorical or (),
+            search=search,
+            max_fpr=max_fpr,
+            confidence=confidence,
+            holdout=holdout,
+            random_state=seed,
+            n_jobs=jobs,
+            format=format,
+            delimiter=delimiter,
+            zero_based=zero_based,
+            watcher=output,
+        )
+    save_model(fitted, model)
+    record = {**fitted.summary_, "model": model}
+    output.result(record, described(fitted, data, model))

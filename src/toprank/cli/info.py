@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import options
-from toprank.cli.output import Output, guarded, plain
+from toprank.cli.output import Output, guarded
 from toprank.shown_text import printable
 
 _EXTRAS = {
@@ -73,9 +73,10 @@ def _installation() -> dict[str, Any]:
 
 def _model(path: str, output: Output) -> dict[str, Any]:
     from toprank.cli.model_files import load_any
+    from toprank.files import TableModel
+    from toprank.files.summary import plain
     from toprank.inspection import anatomy, certificate_of
     from toprank.persistence.container import read_container
-    from toprank.tables import TableModel
 
     model = load_any(path, output)
     table = model if isinstance(model, TableModel) else None
@@ -96,7 +97,7 @@ def _model(path: str, output: Output) -> dict[str, Any]:
 
 
 def _described(record: dict[str, Any], path: str) -> str:
-    from toprank.cli.fitting import facts
+    from toprank.cli.describing import facts
 
     lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
     summary = record["summary"]

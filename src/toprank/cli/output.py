@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import sys
 import warnings
@@ -53,6 +52,8 @@ class Output:
     def result(self, record: dict[str, Any], text: str) -> None:
         """Print the result, for machines with the notes."""
         if self.as_json:
+            from toprank.files.summary import plain
+
             record = {**record, "notes": self.notes}
             typer.echo(json_text(plain(record)))
         else:
@@ -97,19 +98,6 @@ def json_text(record: Any) -> str:
     """A record as JSON in which only characters stand that can be printed; others are escaped."""
     text = json.dumps(record, indent=2, allow_nan=False, ensure_ascii=False)
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
-
-
-def plain(item: Any) -> Any:
-    """An item as JSON can hold it; numbers that are not finite become null."""
-    if isinstance(item, dict):
-        return {str(key): plain(value) for key, value in item.items()}
-    if isinstance(item, list | tuple):
-        return [plain(value) for value in item]
-    if hasattr(item, "tolist") and not isinstance(item, type):
-        return plain(item.tolist())
-    if isinstance(item, float):
-        return item if math.isfinite(item) else None
-    return item if item is None or isinstance(item, bool | int | str) else str(item)
 
 
 def told(said: str | BaseException) -> str:

@@ -36,9 +36,9 @@ def report(
     toprank report test.csv --model fraud.toprank --output report.html
     """
     from toprank.cli.model_files import check_writable, load_model
-    from toprank.cli.reading import rows_to_test
+    from toprank.files import open_table
+    from toprank.files.workflow import rows_to_test
     from toprank.report import write_report
-    from toprank.tables import open_table
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(page, "--output", data, model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 import typer
@@ -72,7 +71,7 @@ def stream(
     """Learn from a file row by row, in constant memory, and measure on the way.
 
     Each batch is scored before it is learned from, so every row is a test row once. All columns must be numbers. The
-    file is CSV, svmlight or Parquet; text also from a pipe, with [bold]-[/bold] for standard input.
+    file is CSV, svmlight, Parquet or NumPy; text also from a pipe, with [bold]-[/bold] for standard input.
 
     [bold]Examples[/bold]
 
@@ -82,12 +81,12 @@ def stream(
 
     zcat clicks-*.gz | toprank stream - -t clicked -m clicks.toprank
     """
-    from toprank.cli.fitting import summary_of
-    from toprank.cli.model_files import check_writable, save_model
-    from toprank.cli.streaming import begun, first_model, opened, require_rows, started, wrapped
+    import toprank.online
+    from toprank.cli.model_files import check_writable, load_model, save_model
     from toprank.inspection import scorer_of
     from toprank.persistence.atomic import same_file
-    from toprank.streams.run import last_line_waits, stream_from
+    from toprank.streams import stream_table
+    from toprank.streams.run import last_line_waits
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
@@ -95,21 +94,35 @@ def stream(
         check_writable(checkpoint, "--checkpoint", data, start)
         if same_file(checkpoint, model):
             raise ValueError(f"--checkpoint and --model are the same file {model!r}; name two")
-    label = None if positive is None else _number_or_text(positive)
-    reading = {"target": target, "positive": label, "zero_based": zero_based, "fill_missing": fill_missing}
-    measuring = {"on_bad_line": on_bad_line.value, "batch": batch, "window": window, "max_fpr": max_fpr}
-    left_out = [name for name in (target, id_column, *(ignore or ())) if name is not None]
+    before = None if start is None else load_model(start, output)
+    if before is not None and not hasattr(scorer_of(before.estimator_), "partial_fit"):
+        raise ValueError(f"{start!r} cannot learn from a stream; give a model that toprank stream made")
     with output.noted_warnings():
-        earlier = begun(checkpoint, resume)
-        model_before = started(start, output)
-        grows = checkpoint is not None if grows is None else grows
-        source = opened(data, reading, format, delimiter, n_features, left_out, grows, earlier, model_before)
-        features = source.feature_names
-        skips = on_bad_line is methods.AtBadLine.skip
-        first = first_model(source, model_before, start, method.value, scale_rows, fill_missing, skips, earlier, seed)
-        verbose = int(output.shows_progress)
-        result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose)
-        require_rows(data, result.n_rows, result.bad_lines)
+        fitted, result = stream_table(
+            data,
+            getattr(toprank.online, method.value)(),
+            target=target,
+            positive=positive,
+            id_column=id_column,
+            ignore=ignore or (),
+            start=before,
+            scale_rows=scale_rows,
+            fill_missing=fill_missing,
+            on_bad_line=on_bad_line.value,
+            batch=batch,
+            window=window,
+            max_fpr=max_fpr,
+            checkpoint=checkpoint,
+            every=every,
+            resume=resume,
+            grows=grows,
+            random_state=seed,
+            format=format,
+            delimiter=delimiter,
+            zero_based=zero_based,
+            n_features=n_features,
+            verbose=int(output.shows_progress),
+        )
     if result.last_line_waits:
         output.note(last_line_waits(data))
     if result.resumed_at:
@@ -120,28 +133,11 @@ def stream(
         if result.resumed_at and not isinstance(first_bad.reason, Message):
             reason = reason.partition("; ")[0]  # of a checkpoint, with a remedy in the words of Python
         output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
-    fitted = wrapped(result, features, target, positive, id_column, zero_based)
-    learned = type(scorer_of(result.model)).__name__
-    counts = {
-        "rows": result.n_rows,
-        "positives": result.n_positives,
-        "learned_from": result.n_rows,
-        "holdout": 0.0,
-        "seed": seed,
-    }
-    fitted.summary_ = summary_of(fitted, learned, data, counts)
     save_model(fitted, model)
     record = {"rows": result.n_rows, "bad_lines": result.n_bad_lines, "history": result.history, "model": model}
+    learned = fitted.summary_["method"]
     text = f"{learned} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
     output.result(record, text)
-
-
-def _number_or_text(label: str) -> float | str:
-    try:
-        number = float(label)
-    except ValueError:
-        return label
-    return number if math.isfinite(number) else label
 
 
 def _history(history: dict[str, Any], most: int = 12) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.checks import require_count
+from toprank.checks import is_missing, require_count
 
 Positive = str | float | Collection[Any] | Callable[[NDArray[Any]], Any]
 
@@ -93,14 +93,8 @@ def _n_missing(labels: NDArray[Any]) -> int:
     if labels.dtype.kind == "f":
         return int(np.isnan(labels).sum())
     if labels.dtype.kind == "O":
-        return sum(_is_missing(label) for label in labels)
+        return sum(is_missing(label) for label in labels)
     return 0
-
-
-def _is_missing(label: object) -> bool:
-    # NaN is not equal to itself; pandas.NA == pandas.NA is neither true nor false but NA.
-    itself = label == label
-    return label is None or not isinstance(itself, bool | np.bool_) or not itself
 
 
 def _shown(labels: NDArray[Any], at_most: int = 20) -> str:

@@ -29,7 +29,7 @@ _TOPRANK_PARTS = {
     "kernels.features.NystroemFeatures": "matrices.features",
     "solvers.problem.DualPoint": "solvers.problem",
     "solvers.problem.Solution": "solvers.problem",
-    "tables.model.TableModel": "tables.model",
+    "tables.model.TableModel": "files.model",
 }
 # What is read from files of earlier versions only: the name and attributes there, and those of today.
 _EARLIER_PARTS = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from toprank.checks import require_share
+from toprank.ranking.ranked_list import RankedList
 from toprank.ranking.tie_runs import Floats
 
 
@@ -86,3 +87,35 @@ def fold_band(x: Floats, values: Floats, test_over_train: float, confidence: flo
     quantile = stdtrit(n_folds - 1, 0.5 + confidence / 2)
     half = quantile * values.std(axis=0, ddof=1) * np.sqrt(1 / n_folds + test_over_train)
     return Band(x, mean, np.maximum(mean - half, 0.0), np.minimum(mean + half, highest))
+
+
+def delong(ranked: RankedList, confidence: float) -> tuple[float, float]:
+    r"""Approximate limits of the area under the ROC curve.
+
+    .. math:: A \pm z \sqrt{\mathrm{var}(V) / m + \mathrm{var}(U) / n}
+
+    where V are the shares of the n negatives below each positive, and U those of the m positives above each negative,
+    a tie counting one half. Cut at 0 and 1; nan with fewer than two rows of a class.
+
+    Examples
+    --------
+    >>> from toprank.plots import RankedList
+    >>> ranked = RankedList.from_predictions([1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1])
+    >>> [round(limit, 3) for limit in delong(ranked, 0.95)]
+    [0.581, 1.0]
+    """
+    runs, m, n = ranked.runs, ranked.positives, ranked.negatives
+    if min(m, n) < 2:
+        return np.nan, np.nan
+    below = (n - runs.false_positives + runs.negatives / 2) / n
+    above = (runs.true_positives - runs.positives / 2) / m
+    area = float(below @ runs.positives / m)
+    variance = (below - area) ** 2 @ runs.positives / (m - 1) / m + (above - area) ** 2 @ runs.negatives / (n - 1) / n
+    half = float(ndtri(0.5 + confidence / 2) * np.sqrt(variance))
+    return max(area - half, 0.0), min(area + half, 1.0)
+
+
+def share_limits(successes: float, trials: float, confidence: float) -> tuple[float, float]:
+    """Exact limits of one proportion, see `clopper_pearson`."""
+    lower, upper = clopper_pearson(np.array([successes]), np.array([trials]), confidence)
+    return float(lower[0]), float(upper[0])

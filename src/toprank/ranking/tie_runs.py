@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from toprank.datasets._labels import _is_missing
+from toprank.checks import is_missing
 from toprank.exceptions import InputError
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,7 @@ def label_column(values: ArrayLike, name: str, *, warn: bool = False) -> NDArray
         return column
     # out of nan in a list of texts NumPy makes the text "nan"
     as_given = np.array(values, dtype=object).ravel()
-    return as_given if any(_is_missing(value) for value in as_given) else column
+    return as_given if any(is_missing(value) for value in as_given) else column
 
 
 def score_column(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -186,7 +186,7 @@ def require_present(values: NDArray[Any], name: str, remedy: str) -> None:
     if values.dtype.kind in "fcmM":
         missing = np.isnan(values)
     elif values.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in values], dtype=bool)
+        missing = np.array([is_missing(value) for value in values], dtype=bool)
     else:
         return
     if missing.any():

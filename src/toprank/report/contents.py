@@ -15,13 +15,14 @@ from toprank.decision import NeymanPearsonClassifier, TopKClassifier
 from toprank.inspection import Anatomy, anatomy, budget_of
 from toprank.plots._display import scores_of
 from toprank.ranking.curves import list_lengths
+from toprank.ranking.intervals import share_limits
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
 from toprank.ranking.tie_runs import positive_rows
 from toprank.report import figures, svg
 from toprank.report.card import INTENDED_USE, certificate, groups, limits_of_use
 from toprank.report.embedding import embed
 from toprank.report.importance import Importance, importance
-from toprank.report.metrics_table import Metric, metric_rows, share_limits
+from toprank.report.metrics_table import Metric, metric_rows
 from toprank.report.numbers_as_text import cell, count, limits, number, percent, round_percent
 from toprank.report.top_rows import top_rows
 

@@ -113,6 +113,7 @@ class _InteriorPoint:
         failures = 0
         while incumbent.n_iter < max_iter and failures < _FAILURES:
             before = incumbent.gap
+            # 1. to 3. The direction, and a step to almost the boundary.
             direction, change = self._direction(state, scores)
             step = state.longest_step(direction)
             step *= 0.99 if step < 1 else 1.0
@@ -121,6 +122,7 @@ class _InteriorPoint:
                 break
             state, incumbent.n_iter = following, incumbent.n_iter + 1
             scores = scores + step * change if incumbent.n_iter % 8 else self._scores(state.w)
+            # 4. The certificate.
             self._certify(state, scores)
             incumbent.record()
             if incumbent.converged:

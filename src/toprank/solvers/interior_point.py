@@ -56,23 +56,18 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
     short_steps, last_step, visited, solved = 0, 1.0, 0, False
     iteration = 0
     while True:
+        # 1. Residuals, and whether the gap is small.
         if images is None or iteration % 8 == 0:  # the updated products drift by rounding
             images = problem.rows.apply(state.extended)
         dual = state.S * problem.g_extended - problem.rows.apply_transposed(state.y)
         squared_norm = float(dual[:-2] @ dual[:-2])
         dual[:-2] += problem.alpha * state.extended[:-2]
-        products = images.copy()
-        products[: problem.m] += state.extended[-2]
-        products[problem.m :] -= state.extended[-1]
-        primal_value, dual_bound = problem.bounds(state, products, squared_norm)
         mu = problem.mean_product(state)
-        balanced = abs(dual[-2]) + abs(dual[-1]) <= 1e-6 * state.S
-        solved = relative_gap(primal_value, dual_bound) <= tol and balanced
-        # rows of large norm make more of what is left of the imbalance
-        solved = solved and relative_gap(primal_value, problem.lower_bound(state)) <= 2 * tol
+        solved = _certify(problem, state, images, dual, squared_norm, tol)
         if solved or short_steps >= 4 or iteration >= max_iter:
             break
-        direction, image, step = _mehrotra_direction(problem, state, images, dual, mu, last_step)
+        # 2. to 4. The direction, and a step to almost the boundary.
+        direction, image, step = _direction(_NewtonSystem(problem, state, images, dual), mu, last_step)
         step *= max(0.99, 1 - mu) if step < 1 else 1.0
         images = images + step * image
         following = problem.moved(state, step, direction, -images[: problem.m], mu)
@@ -81,12 +76,26 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         state, last_step = following, step
         short_steps = short_steps + 1 if step < 1e-3 else 0
         iteration += 1
+        # 5. Fewer rows.
         smaller = problem.shrunk(state) if shrink and step > 0.3 and iteration > 4 else None
         visited += problem.rows.visited()
         if smaller is not None:
             problem, state = smaller
             images = None
     return Outcome(problem, state, mu, iteration, visited + problem.rows.visited(), solved)
+
+
+def _certify(problem: Restricted, state: State, images: Floats, dual: Floats, squared_norm: float, tol: float) -> bool:
+    """Whether the values are close, the sums of the multipliers balanced, and so the bound of the whole problem too."""
+    products = images.copy()
+    products[: problem.m] += state.extended[-2]
+    products[problem.m :] -= state.extended[-1]
+    primal_value, dual_bound = problem.bounds(state, products, squared_norm)
+    balanced = abs(dual[-2]) + abs(dual[-1]) <= 1e-6 * state.S
+    if not (relative_gap(primal_value, dual_bound) <= tol and balanced):
+        return False
+    # rows of large norm make more of what is left of the imbalance
+    return relative_gap(primal_value, problem.lower_bound(state)) <= 2 * tol
 
 
 def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> State:
@@ -120,39 +129,49 @@ def _copy_known(old: NDArray[np.intp], values: Floats, new: NDArray[np.intp], ta
     target[known] = values[place[known]]
 
 
-def _mehrotra_direction(
-    problem: Restricted, state: State, images: Floats, dual: Floats, mu: float, last_step: float
-) -> tuple[State, Floats, float]:
-    """Predictor and correctors with one factor; returns the direction, B̂ times its (w, t, ν) and the longest step."""
-    low, up = problem.lower, problem.upper
-    y, p, room, r = state.y, state.p, state.room, state.r
-    slope, curvature = problem.conjugate_model(state)
-    primal = -images - (slope + r - p)
-    ratio = r / room
-    weights, h = 1.0 / (p / y + ratio + curvature), problem.per_S * ratio
-    threshold = -float(problem.g_extended @ state.extended) - float(problem.per_S @ r)
-    bound = (problem.fixed + problem.per_S * state.S - y - room)[up]
-    solve = problem.factorised(weights, h)
+class _NewtonSystem:
+    """Newton's equations at an iterate, p, r and y eliminated: one factor for all changes of the products."""
 
-    def direction(on_lower: Floats, on_upper: Floats) -> tuple[State, Floats]:
-        row_residual, correction = primal.copy(), (on_upper - r[up] * bound) / room[up]
+    def __init__(self, problem: Restricted, state: State, images: Floats, dual: Floats) -> None:
+        self.problem, self.state, self.dual = problem, state, dual
+        slope, curvature = problem.conjugate_model(state)
+        self.primal = -images - (slope + state.r - state.p)
+        ratio = state.r / state.room
+        self.threshold = -float(problem.g_extended @ state.extended) - float(problem.per_S @ state.r)
+        self.bound = (problem.fixed + problem.per_S * state.S - state.y - state.room)[problem.upper]
+        weights = 1.0 / (state.p / state.y + ratio + curvature)
+        self.solve = problem.factorised(weights, problem.per_S * ratio)
+
+    def direction(self, on_lower: Floats, on_upper: Floats) -> tuple[State, Floats]:
+        """The direction in which y p and room · r change by so much, and B̂ times its (w, t, ν)."""
+        problem, state, low, up = self.problem, self.state, self.problem.lower, self.problem.upper
+        y, p, room, r = state.y, state.p, state.room, state.r
+        row_residual, correction = self.primal.copy(), (on_upper - r[up] * self.bound) / room[up]
         row_residual[low] += on_lower / y[low]
         row_residual[up] -= correction
-        step, dS, dy, image = solve(dual, row_residual, threshold - float(problem.per_S[up] @ correction))
+        threshold = self.threshold - float(problem.per_S[up] @ correction)
+        step, dS, dy, image = self.solve(self.dual, row_residual, threshold)
         change = State(step, dS, np.zeros_like(state.columns))
         change.y[:] = dy
         change.p[low] = (on_lower - p[low] * dy[low]) / y[low]
-        change.room[up] = problem.per_S[up] * dS - dy[up] + bound
+        change.room[up] = problem.per_S[up] * dS - dy[up] + self.bound
         change.r[up] = (on_upper - r[up] * change.room[up]) / room[up]
         return change, image
 
-    affine, _ = direction(-y[low] * p[low], -room[up] * r[up])
+
+def _direction(system: _NewtonSystem, mu: float, last_step: float) -> tuple[State, Floats, float]:
+    """Predictor and correctors; returns the direction, B̂ times its (w, t, ν) and the longest step."""
+    problem, state, low, up = system.problem, system.state, system.problem.lower, system.problem.upper
+    y, p, room, r = state.y, state.p, state.room, state.r
+    # 3. Predictor.
+    affine, _ = system.direction(-y[low] * p[low], -room[up] * r[up])
     reached = state.moved(_longest_step(problem, state, affine), affine)
     centring = min(1.0, (problem.mean_product(reached) / mu) ** 3)
     target = mu * (max(centring, 0.5) if last_step < 0.1 else centring)
+    # 4. Correctors.
     on_lower = target - y[low] * p[low] - affine.y[low] * affine.p[low]
     on_upper = target - room[up] * r[up] - affine.room[up] * affine.r[up]
-    change, image = direction(on_lower, on_upper)
+    change, image = system.direction(on_lower, on_upper)
     step = _longest_step(problem, state, change)
     for _ in range(_CORRECTIONS if problem.rows.solves_cheaply else 0):
         if step >= _LONG_STEP:
@@ -160,7 +179,7 @@ def _mehrotra_direction(
         reach = min(1.0, 1.5 * step + 0.3)
         on_lower = on_lower + _recentring(y[low], change.y[low], p[low], change.p[low], reach, target)
         on_upper = on_upper + _recentring(room[up], change.room[up], r[up], change.r[up], reach, target)
-        corrected, its_image = direction(on_lower, on_upper)
+        corrected, its_image = system.direction(on_lower, on_upper)
         longer = _longest_step(problem, state, corrected)
         if longer < 1.1 * step:
             break

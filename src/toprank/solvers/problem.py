@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
+from toprank.log import logger
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
 
@@ -278,13 +278,3 @@ class Recorder:
             self.rows[name].append(value)
         if self.verbose:
             logger().info(self.message, *values)
-
-
-def logger() -> logging.Logger:
-    """The logger "toprank"; it writes to the standard error stream unless the application has set up logging."""
-    logger = logging.getLogger("toprank")
-    if not logger.hasHandlers():
-        logger.addHandler(logging.StreamHandler())
-    if logger.getEffectiveLevel() > logging.INFO:
-        logger.setLevel(logging.INFO)
-    return logger

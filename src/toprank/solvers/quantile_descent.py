@@ -147,13 +147,16 @@ class _Search:
 
     def run(self, direction: Floats) -> None:
         """All stages from one start."""
+        # 1. The start.
         w = _best_multiple(self.problem, direction)
         self._offer(_at(self.problem, w, self.problem.scores(w)), stationary=False)
         self.recorder.passes += 2
+        # 2. The smoothed objective.
         for width in _widths(self.problem):
             w = self._smoothed(w, width)
             point = _at(self.problem, w, self.problem.scores(w))
             self._offer(point, stationary=False)
+        # 3. The objective itself.
         w, stationary = self._descend(point)
         self.recorder.passes += 1
         self._offer(_at(self.problem, w, self.problem.scores(w)), stationary)

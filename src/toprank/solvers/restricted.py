@@ -240,21 +240,26 @@ class Restricted:
 
     def factorised(self, weights: Floats, h: Floats) -> Solve:
         """A function (dual residual, row residual, threshold residual) -> (dŵ, dS, dy, B̂ dŵ)."""
-        if self.rows.in_row_space:
-            return self._factorised_in_row_space(weights, h)
-        rows, alpha, per_S = self.rows, self.alpha, self.per_S
+        return (self._in_row_space if self.rows.in_row_space else self._in_feature_space)(weights, h)
+
+    def _in_feature_space(self, weights: Floats, h: Floats) -> Solve:
+        """Eliminate y: what remains is a system in ŵ, bordered by S."""
+        rows, alpha = self.rows, self.alpha
         factor = rows.feature_system(weights, alpha)
         column = self.g_extended - rows.apply_transposed(weights * h)
         solved = factor.solve(column)
-        pivot = float((weights * h) @ h - per_S @ h - column @ solved)
+        pivot = float((weights * h) @ h - self.per_S @ h - column @ solved)
 
-        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
-            right = rows.apply_transposed(weights * primal) - dual
+        def refined(right: Floats) -> Floats:
             z = factor.solve(right)
             if self.refine:
                 image = rows.apply_transposed(weights * rows.apply(z))
                 image[:-2] += alpha * z[:-2]
                 z += factor.solve(right - image)
+            return z
+
+        def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
+            z = refined(rows.apply_transposed(weights * primal) - dual)
             dS = (threshold - float(h @ (weights * primal)) - float(column @ z)) / pivot
             step = z - solved * dS
             image = rows.apply(step)
@@ -262,19 +267,11 @@ class Restricted:
 
         return solve
 
-    def _factorised_in_row_space(self, weights: Floats, h: Floats) -> Solve:
-        rows, alpha, m, g = self.rows, self.alpha, self.m, self.g
+    def _in_row_space(self, weights: Floats, h: Floats) -> Solve:
+        """Eliminate w: what remains is a system in y, bordered by (t, ν, S)."""
+        rows, alpha, g = self.rows, self.alpha, self.g
         inverse = rows.row_system(weights, alpha, 1e-3)
-        borders = np.zeros((self.n, 3))
-        borders[:m, 0], borders[m:, 1] = -1.0, 1.0
-        borders[:, 2] = -(h + rows.products(g) / alpha)
-        solved = np.zeros_like(borders)
-        used = 2 if self.caps is None else 3
-        solved[:, :used] = inverse(borders[:, :used])
-        Q = borders.T @ solved
-        Q[2, 2] -= float(self.per_S @ h) + float(g @ g) / alpha
-        Q[2, :2] += self.g_extended[-2:]
-        Q[:2, 2] += self.g_extended[-2:]
+        borders, solved, Q = self._borders(h, inverse)
         scale = _equilibration(Q)
         Q *= scale * scale[:, None]
 
@@ -290,6 +287,20 @@ class Restricted:
             return step, dS, dy, rows.apply(step)
 
         return solve
+
+    def _borders(self, h: Floats, inverse: Callable[[Floats], Floats]) -> tuple[Floats, Floats, Floats]:
+        """The columns of (t, ν, S) in the system of y, what solves it for them, and the Schur complement."""
+        borders = np.zeros((self.n, 3))
+        borders[: self.m, 0], borders[self.m :, 1] = -1.0, 1.0
+        borders[:, 2] = -(h + self.rows.products(self.g) / self.alpha)
+        solved = np.zeros_like(borders)
+        used = 2 if self.caps is None else 3
+        solved[:, :used] = inverse(borders[:, :used])
+        Q = borders.T @ solved
+        Q[2, 2] -= float(self.per_S @ h) + float(self.g @ self.g) / self.alpha
+        Q[2, :2] += self.g_extended[-2:]
+        Q[:2, 2] += self.g_extended[-2:]
+        return borders, solved, Q
 
 
 def _equilibration(Q: Floats) -> Floats:

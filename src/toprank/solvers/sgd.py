@@ -209,10 +209,8 @@ class _DelayedGradients:
     def __init__(self, problem: Problem, n_batches: int, random: np.random.RandomState) -> None:
         self.problem, self.threshold = problem, problem.formulation.threshold.implicit
         self.rows = _minibatches(problem, n_batches, random)
-        self.share = np.zeros(len(problem.positive))
-        self.share[problem.threshold_rows] = problem.threshold_share
-        self.positive_share = np.zeros(len(problem.positive))
-        self.positive_share[problem.positives] = problem.positive_share
+        self.share = problem.row_weights(0.0, problem.threshold_share)
+        self.positive_share = problem.row_weights(problem.positive_share, 0.0)
         self.parts = np.zeros((n_batches, problem.X.shape[1]))
 
     def batches(self) -> list[Rows]:
@@ -229,11 +227,14 @@ class _DelayedGradients:
 
     def gradient(self, w: Floats, number: int, rows: Rows) -> Floats:
         block = self.problem.X[rows]
+        # 1. and 2. Scores of the minibatch, and the threshold of all.
         self.scores[rows] = _scores(block, w)
         self.t = self.threshold.solve(self.scores, self.share, start=self.t)
+        # 3. and 4. The gradient of the threshold.
         slopes = self._slopes()
         self.parts[number] = _combine(block, slopes[rows])
         threshold_gradient = self.parts.sum(axis=0) / slopes.sum()
+        # 5. That of the loss; the penalty and step 6 are the same for all methods.
         y = len(self.rows) * self.positive_share[rows]
         y *= self.problem.formulation.surrogate.derivative(self.t - self.scores[rows])
         return np.asarray(y.sum() * threshold_gradient - _combine(block, y))

@@ -133,6 +133,7 @@ def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent
     recorder, stalls = incumbent.recorder, 0
     point: _Point | None = _evaluate(smooth, w, None, recorder)
     while point is not None:
+        # 1. and 2. The certificate at a point whose scores, threshold and gradient are known.
         w, before = point.w, (incumbent.primal, incumbent.dual)
         _certify(problem, smooth, point, incumbent)
         incumbent.record()
@@ -142,8 +143,9 @@ def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent
         done = incumbent.converged or (smooth is not problem and _is_done(smooth, point, incumbent))
         if ((done or stalls >= _STALLS) and not at_zero) or incumbent.n_iter >= max_iter:
             break
+        # 3. and 4. The Newton direction, and the point that the line search finds.
         incumbent.n_iter += 1
-        point = _newton_step(smooth, point, incumbent)
+        point = _step(smooth, point, incumbent)
     return w
 
 
@@ -257,7 +259,7 @@ def _is_done(problem: Problem, point: _Point, incumbent: Incumbent) -> bool:
     return left <= _log(0.1 * incumbent.tol) + point.log_objective
 
 
-def _newton_step(problem: Problem, point: _Point, incumbent: Incumbent) -> _Point | None:
+def _step(problem: Problem, point: _Point, incumbent: Incumbent) -> _Point | None:
     """A step along the Newton direction; None if it makes no progress.
 
     Where no row has curvature, as when all positives are beyond their margin, the penalty alone is the metric.

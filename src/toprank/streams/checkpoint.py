@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toprank.exceptions import InputError, Message, Parameter
+from toprank.files.rows import MOST_BAD_LINES, BadLine, Place, Rows, RowSource
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
 from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateError, Table, count
 from toprank.streams.prequential import COLUMNS
-from toprank.streams.rows import MOST_BAD_LINES, BadLine, Place, Rows, Source
 
 _CONTENT = Schema(
     {
@@ -37,6 +37,16 @@ _CONTENT = Schema(
         "as many bad lines as it counts": lambda known: len(known["bad"]) <= min(known["n_bad"], MOST_BAD_LINES),
     },
 )
+
+
+def content_of(path: str | os.PathLike[str], trusted: Iterable[type] = ()) -> dict[str, Any]:
+    """What a checkpoint holds, after a look at whether it is whole."""
+    content = read_tree(path, kind="checkpoint", trusted=trusted)
+    try:
+        _CONTENT.check(content if isinstance(content, dict) else {})
+    except StateError as error:
+        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: its content {error}") from None
+    return dict(content)
 
 
 @dataclass
@@ -83,7 +93,7 @@ class Checkpoint:
     began_with: str
     trusted: tuple[type, ...]
 
-    def write(self, state: State, metrics: dict[str, Any], source: Source) -> None:
+    def write(self, state: State, metrics: dict[str, Any], source: RowSource) -> None:
         """Save the state, atomically."""
         content = {
             "model": state.model,
@@ -99,9 +109,8 @@ class Checkpoint:
         }
         write_tree(content, self.path, kind="checkpoint", name="checkpoint", trusted=self.trusted)
 
-    def read(self, source: Source) -> tuple[State, dict[str, Any]]:
-        """The state and the state of the metrics, after a look at whether they belong to this run."""
-        content = self._content()
+    def restored(self, content: dict[str, Any], source: RowSource) -> tuple[State, dict[str, Any]]:
+        """The state and the state of the metrics of a content, after a look at whether they belong to this run."""
         place = Place(*content["place"])
         for name in {**self.settings, **content["settings"]}:
             before, now = content["settings"].get(name), self.settings.get(name)
@@ -117,14 +126,6 @@ class Checkpoint:
         bad = [BadLine(*line) for line in content["bad"]]
         counts = {name: content[name] for name in ("n_rows", "n_positives", "n_bad")}
         return State(content["model"], place, bad=bad, **counts), content["metrics"]
-
-    def _content(self) -> dict[str, Any]:
-        content = read_tree(self.path, kind="checkpoint", trusted=self.trusted)
-        try:
-            _CONTENT.check(content if isinstance(content, dict) else {})
-        except StateError as error:
-            raise ModelFileError(f"{self.path!r} cannot be loaded: its content {error}") from None
-        return dict(content)
 
     def _other(self, difference: str) -> ValueError:
         return InputError.saying(

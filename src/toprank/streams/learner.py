@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.streams.rows import Rows, Source
+from toprank.files.rows import Rows, RowSource
 
 CLASSES = np.array([0, 1])
 
@@ -52,7 +52,7 @@ class Learner:
         known: int | None = _known(self.model, "n_features_in_")
         return known
 
-    def require_columns_of(self, source: Source) -> None:
+    def require_columns_of(self, source: RowSource) -> None:
         """Refuse a file with other columns than those that the model has learned from, or in another order."""
         names = _known(self.model, "feature_names_in_")
         if names is None or source.feature_names is None or list(names) == source.feature_names:

@@ -7,7 +7,7 @@ import math
 import time
 from typing import Any, Protocol
 
-from toprank.solvers.problem import logger
+from toprank.log import logger
 
 _SECONDS_BETWEEN_LINES = 10.0
 

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from toprank.checks import require_count
 from toprank.exceptions import InputError, Message
+from toprank.files.open import open_rows
+from toprank.files.rows import BadLine, Batch, RowSource, batches, stop_at
 from toprank.persistence.atomic import same_file
 from toprank.persistence.model_file import fingerprint
-from toprank.streams.checkpoint import Checkpoint, State
+from toprank.streams.checkpoint import Checkpoint, State, content_of
 from toprank.streams.learner import Learner, record_columns
-from toprank.streams.open import open_source
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
-from toprank.streams.rows import BadLine, Batch, Source, batches, stop_at
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,19 @@ def stream(
     Parameters
     ----------
     path : path
-        The file: CSV (with a line of names), svmlight or Parquet; text also compressed, as .gz, .bz2 or .xz, or from a
-        pipe. ``"-"`` is standard input.
+        The file: CSV (with a line of names), svmlight, Parquet or NumPy; text also compressed, as .gz, .bz2 or .xz, or
+        from a pipe. ``"-"`` is standard input.
     model : estimator
         It needs `partial_fit` and `decision_function`; or a `Pipeline` whose last step has them and whose other steps
         are fitted. It is copied, not changed. A fitted model goes on learning.
     target : str
         Column of the labels; not for svmlight.
     positive : label, optional
-        The positive label; all others are negative. By default labels are 1, and 0 or -1. The model learns 1 and 0.
+        The positive label; all others are negative. By default labels are 1, and 0 or -1, or true and false. The model
+        learns 1 and 0.
     features : list of str, optional
-        Columns to learn from; by default all but the target. All must be numbers.
-    format : {"csv", "svmlight", "parquet"}, optional
+        Columns to learn from; by default all but the target and those that share a name. All must be numbers.
+    format : {"csv", "svmlight", "parquet", "numpy"}, optional
         By default from the name of the file; of a pipe without such a name "csv" with `target`, else "svmlight".
     delimiter : str, optional
         Of CSV; by default found in the first line.
@@ -195,7 +196,7 @@ def stream(
         )
     share = _share(max_fpr)
     reading = {"target": target, "positive": positive, "zero_based": zero_based, "fill_missing": fill_missing}
-    source = open_source(
+    source = open_rows(
         os.fspath(path),
         features=features,
         format=format,
@@ -221,7 +222,7 @@ def last_line_waits(path: str) -> Message:
 
 
 def stream_from(
-    source: Source,
+    source: RowSource,
     model: Any,
     settings: dict[str, Any],
     checkpoint: str | os.PathLike[str] | None,
@@ -229,8 +230,12 @@ def stream_from(
     resume: bool,
     trusted: tuple[type, ...],
     verbose: int,
+    earlier: dict[str, Any] | None = None,
 ) -> StreamResult:
-    """Learn from a source; `settings` are those arguments of `stream` that the result depends on."""
+    """Learn from a source; `settings` are those arguments of `stream` that the result depends on.
+
+    `earlier` is the content of the checkpoint, if it has been read.
+    """
     learner = Learner(copy.deepcopy(model))
     learner.require_columns_of(source)
     metrics = Prequential(settings["window"], settings["max_fpr"])
@@ -238,7 +243,7 @@ def stream_from(
     saved = Checkpoint.at(checkpoint, settings, fingerprint(learner.model, trusted) if checkpoint else "", trusted)
     state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
-        state, measured = saved.read(source)
+        state, measured = saved.restored(earlier or content_of(saved.path, trusted), source)
         metrics.restore(measured)
         learner = Learner(state.model)
     run = _Run(source, learner, metrics, saved, state, settings["on_bad_line"] == "skip")
@@ -252,7 +257,7 @@ def stream_from(
 class _Run:
     """One call of `stream`."""
 
-    source: Source
+    source: RowSource
     learner: Learner
     metrics: Prequential
     checkpoint: Checkpoint | None

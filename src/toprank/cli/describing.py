@@ -1,0 +1,97 @@
+"""Models and measures in words, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from toprank.cli.output import table
+from toprank.files.measures import Measure, Measures
+from toprank.shown_text import printable, shell_word
+
+
+def measures_text(measures: Measures) -> str:
+    """Counts and a table of measures."""
+    head = ["measure", "value", f"{100 * measures.confidence:g} % interval"]
+    lines = [
+        [one.title, f"{one.value:.4f}", "" if np.isnan(one.lower) else f"{one.lower:.4f} to {one.upper:.4f}"]
+        for one in measures.values
+    ]
+    counts = (
+        f"  {measures.alerts:,} of {measures.rows:,} rows are above the threshold: {measures.caught:,} of "
+        f"{measures.positives:,} positives caught, {measures.alerts - measures.caught:,} false alarms\n"
+    )
+    return counts + table([head, *lines])
+
+
+def described(model: Any, data: str, path: str) -> str:
+    """A short summary for people."""
+    summary = model.summary_
+    rows = summary["data"]
+    share = 100 * rows["positives"] / rows["rows"]
+    lines = [
+        f"{summary['method']} fitted to {rows['learned_from']:,} of {rows['rows']:,} rows of {data}, of which "
+        f"{rows['positives']:,} ({share:.2g} %) are positive, in {summary['seconds']:.1f} s",
+        *(f"  {title:13}{text}" for title, text in facts(summary) if text),
+    ]
+    if summary["held_out"] is not None:
+        lines.append(f"measured on the {summary['held_out']['rows']:,} rows held out:")
+        lines.append(measures_text(_measures_of(summary["held_out"])))
+    lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
+    return "\n".join(lines)
+
+
+def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Titles and texts about a model."""
+    kinds = list(summary["columns"].values())
+    names = {
+        "number": ("number", "numbers"),
+        "truth": ("true/false", "true/false"),
+        "category": ("category", "categories"),
+    }
+    counted = [f"{kinds.count(kind)} {names[kind][kinds.count(kind) > 1]}" for kind in names if kind in kinds]
+    used = ", ".join(counted) + f" → {summary['n_features']} features" if kinds else f"{summary['n_features']} features"
+    missing = ", ".join(f"{printable(name)} ({count:,} rows)" for name, count in _first(summary["missing"]))
+    left_out = [printable(f"{name}: {reason}") for name, reason in _first(summary["left_out"])]
+    parameters = ", ".join(f"{name}={value}" for name, value in summary["parameters"].items())
+    searched = "" if summary["search"] is None else f", chosen by search (score {summary['search']['score']:.3f})"
+    gap = summary["certificate"]
+    certificate = "none for this method" if gap is None else (
+        f"duality gap {gap:.1e}: no model of this kind has an objective lower by more than {100 * gap:.1g} %"
+    )  # fmt: skip
+    return [
+        ("columns", used),
+        ("missing in", missing),
+        *(("left out", text) for text in left_out),
+        ("parameters", parameters + searched),
+        ("certificate", certificate),
+        ("threshold", _threshold_text(summary["threshold"])),
+    ]
+
+
+def _first(items: dict[str, Any], most: int = 8) -> list[tuple[str, Any]]:
+    return list(items.items())[:most]
+
+
+def _threshold_text(threshold: dict[str, Any]) -> str:
+    if threshold["max_fpr"] is None:
+        return "the one of the method itself; for a bound on false alarms use toprank fit --max-fpr"
+    return (
+        f"at most {100 * threshold['max_fpr']:g} % false positives with {100 * threshold['confidence']:g} % "
+        f"confidence, from {threshold['n_calibration']:,} negatives set aside"
+    )
+
+
+def _measures_of(record: dict[str, Any]) -> Measures:
+    """Measures from their record."""
+    values = [
+        Measure(one["name"], one["title"], *(_number(one[key]) for key in ("value", "lower", "upper")))
+        for one in record["measures"]
+    ]
+    counts = {key: record[key] for key in ("rows", "positives", "alerts", "caught", "confidence")}
+    return Measures(**counts, values=values)
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value

@@ -1,0 +1,87 @@
+"""The line of names of a CSV file, for all who read one."""
+
+from __future__ import annotations
+
+import csv
+from threading import Lock
+from typing import NamedTuple
+
+from toprank.files.content import Content
+from toprank.files.errors import TableError
+
+LONGEST_ROW = 256 << 20
+
+
+class _LongFields:
+    """Within it the csv module reads fields of any length; its limit is one for the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._before = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._before = csv.field_size_limit(LONGEST_ROW)
+
+    def __exit__(self, *error: object) -> None:
+        csv.field_size_limit(self._before)
+        self._lock.release()
+
+
+LONG_FIELDS = _LongFields()
+
+
+class Header(NamedTuple):
+    """The bytes of the first line, the names in it, and the delimiter between them."""
+
+    text: bytes
+    names: list[str]
+    delimiter: str
+
+
+def read_header(content: Content, delimiter: str | None) -> Header:
+    """The names of the columns, in UTF-8, perhaps in quotes; blanks around a name do not count.
+
+    Parameters
+    ----------
+    content : Content
+        A file at its beginning.
+    delimiter : str or None
+        One character; None: the one of ``, ; tab |`` that the line has most of.
+
+    Returns
+    -------
+    Header
+        At least one name.
+    """
+    path = content.path
+    if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):
+        raise TableError.of("delimiter", delimiter, "must be one character such as ',' or ';'")
+    with content.opened() as (stream, _):
+        header = stream.readline(LONGEST_ROW)
+    if not header.strip():
+        raise TableError(f"{path!r} {'is empty' if not header else 'starts with an empty line'}; the first "
+                         "line of a CSV file holds the names of its columns")  # fmt: skip
+    try:
+        line = header.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise not_utf8(path, 1) from None
+    delimiter = max(",;\t|", key=line.count) if delimiter is None else delimiter
+    if line.count('"') % 2:
+        raise TableError(f"{path!r} has a name in its first line whose quotes are not closed; close them")
+    try:
+        with LONG_FIELDS:
+            names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
+    except csv.Error as error:
+        raise TableError(
+            f"the first line of {path!r} is no line of names ({error}); lines must end with \\n or \\r\\n"
+        ) from None
+    return Header(header, names, delimiter)
+
+
+def not_utf8(path: str, line: int) -> TableError:
+    """The error for bytes that are no text."""
+    return TableError(
+        f"{path!r} is not a text file in UTF-8: line {line} has other bytes; convert it to UTF-8, or give a "
+        "file that is CSV"
+    )

@@ -1,0 +1,186 @@
+"""The target of a file: which rows are positive, and which have no label.
+
+A label is a number, or a text without the blanks around it. Numbers are compared as numbers, digit by digit, so 1 and
+1.0 are the same; true and false in small and capital letters alike; other texts as they stand. A missing word is no
+label, unless it is the very word that is named as positive.
+"""
+
+from __future__ import annotations
+
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.files.errors import TableError, excerpt
+from toprank.files.source import MISSING_WORDS, polars
+
+_USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
+# Longer numbers are written with an exponent.
+_LONGEST = 20
+# How a label is read: as one of 1, 0, -1, true, false; as a double; as a number with all of its digits; as one of true
+# and false; as a text.
+ZERO_ONE, NUMERIC, DECIMAL, TRUTH, TEXTUAL = range(5)
+_NONE = np.zeros(0, np.uint8)
+
+
+class Labels(NamedTuple):
+    """Which labels are positive, in a form that compiled functions take; all others are negative.
+
+    A decimal number is 0.d₁d₂… · 10^exponent; its digits are characters, of which neither the first nor the last is 0.
+    """
+
+    mode: int
+    number: float = 0.0
+    text: NDArray[np.uint8] = _NONE
+    digits: NDArray[np.uint8] = _NONE
+    exponent: int = 0
+    negative: bool = False
+
+
+def is_finite_number(value: Any) -> bool:
+    """Whether a value is a number other than nan and infinity."""
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+def number_labels(positive: float | None) -> Labels:
+    """Labels that are numbers; None: 1 against 0 and -1."""
+    return Labels(ZERO_ONE) if positive is None else Labels(NUMERIC, float(positive))
+
+
+def labels_of(positive: Any, *, numbers_only: bool) -> Labels:
+    """Labels of which a number or a text is positive; None: 1 against 0 and -1, or true against false."""
+    if positive is None or is_finite_number(positive):
+        return number_labels(None if positive is None else float(positive))
+    if numbers_only or not isinstance(positive, str) or not positive.strip():
+        or_text = "" if numbers_only else " or a text"
+        raise TableError.of(
+            "positive", positive, "must be a finite number{or_text}", "leave it out for labels 1 and 0", or_text=or_text
+        )
+    text = _canonical(positive.strip())
+    number = _decimal(text)
+    if number is None:
+        return Labels(TRUTH if text in ("true", "false") else TEXTUAL, text=_bytes(text))
+    digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+    exponent = number.adjusted() + 1 if digits else 0
+    return Labels(DECIMAL, 0.0, _bytes(text), _bytes(digits), exponent, bool(digits) and number < 0)
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray(text.encode()), np.uint8)
+
+
+def labels_in(series: Any, labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """1 for positives and 0 for all others, and which rows have a label that can be read.
+
+    Parameters
+    ----------
+    series : polars.Series of strings
+        The labels as they stand in the file.
+    labels : Labels
+        Which are positive.
+    """
+    pl = polars()
+    text = series.str.strip_chars()
+    if labels.mode in (ZERO_ONE, NUMERIC):
+        if labels.mode == ZERO_ONE:
+            text = text.str.to_lowercase().replace({"true": "1", "false": "0"})
+        values = text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        if labels.mode == NUMERIC:
+            return (values == labels.number).astype(np.int64), np.isfinite(values)
+        return (values == 1).astype(np.int64), np.isin(values, (1.0, 0.0, -1.0))
+    wanted = labels.text.tobytes().decode()
+    positive = text.is_in([one for one in text.drop_nulls().unique() if _canonical(one) == wanted]).fill_null(False)
+    return positive.to_numpy().astype(np.int64), (positive | known_text(text).is_not_null()).to_numpy()
+
+
+def known_text(text: Any, but: str | None = None) -> Any:
+    """A series without its missing words, which become null; `but` is none of them."""
+    pl = polars()
+    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS) | (pl.first() == pl.lit(but))
+    return text.to_frame().select(pl.when(known).then(pl.first())).to_series()
+
+
+def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_], str]:
+    """Labels as 1 for positives and 0 for all others, which rows have a label, and the positive label.
+
+    Labels 0 and 1, -1 and 1, or false and true need no `positive`.
+
+    Parameters
+    ----------
+    series : polars.Series of strings
+        The column of labels as it stands in the file.
+    positive : str or None
+        The positive label.
+
+    Returns
+    -------
+    y : ndarray of shape (n_rows,)
+        0 where there is no label.
+    known : ndarray of shape (n_rows,)
+        Whether there is a label.
+    positive : str
+        The positive label.
+    """
+    series = known_text(series.str.strip_chars(), None if positive is None else positive.strip())
+    known = series.is_not_null().to_numpy()
+    texts = [str(label) for label in series.drop_nulls().unique().sort()]
+    if not texts:
+        raise TableError.saying("the target {name!r} has no values; name another column by {target}", name=series.name)
+    canonical = {text: _canonical(text) for text in texts}
+    labels = sorted(set(canonical.values()))
+    if positive is None:
+        positive = _usual_positive(labels, series.name)
+    wanted = _canonical(positive.strip())
+    if wanted not in labels:
+        raise TableError(
+            f"no row has the label {positive!r} in the column {series.name!r}; its labels are {_shown(labels)}"
+        )
+    chosen = [text for text, label in canonical.items() if label == wanted]
+    y = series.is_in(chosen).fill_null(False).to_numpy().astype(np.int64)
+    return y, known, positive
+
+
+def _canonical(text: str) -> str:
+    """Numbers in one way of writing, with all of their digits; true and false in small letters."""
+    number = _decimal(text)
+    if number is None:
+        return text.lower() if text.lower() in ("true", "false") else text
+    if not number:
+        return "0"
+    exact = Context(prec=len(number.as_tuple().digits), Emax=MAX_EMAX, Emin=MIN_EMIN)
+    number = number.normalize(exact)
+    return format(number, "f") if abs(number.adjusted()) < _LONGEST else str(number)
+
+
+def _decimal(text: str) -> Decimal | None:
+    """A text as a finite number, None if it is none."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and "_" not in text else None  # 1_0 is a name
+
+
+def _usual_positive(labels: list[str], name: str) -> str:
+    if set(labels) in _USUAL:
+        return "true" if "true" in labels else "1"
+    if len(labels) == 1:
+        raise TableError.saying(
+            "the target {name!r} has one value only, {label}; rows of both classes are needed, or name another column "
+            "by {target}",
+            name=name,
+            label=excerpt(labels[0]),
+        )
+    raise TableError.saying(
+        "the labels in {name!r} are {labels}; say which one is positive, for instance {positive=}",
+        name=name,
+        labels=_shown(labels),
+        positive=labels[-1] if len(labels[-1]) < 30 else "LABEL",
+    )
+
+
+def _shown(labels: list[str], most: int = 6) -> str:
+    return ", ".join(map(excerpt, labels[:most])) + (f", … ({len(labels)} in all)" if len(labels) > most else "")

@@ -1,0 +1,119 @@
+"""Measures of the top of a list with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number with an interval.
+
+    Attributes
+    ----------
+    name : str
+        For machines.
+    title : str
+        For people.
+    value, lower, upper : float
+        The estimate and the limits of its interval, nan where there are none.
+    """
+
+    name: str
+    title: str
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What scores are worth on rows with labels."""
+
+    rows: int
+    positives: int
+    alerts: int
+    caught: int
+    confidence: float
+    values: list[Measure]
+
+    def record(self) -> dict[str, Any]:
+        """For machines."""
+        return {
+            **{"rows": self.rows, "positives": self.positives, "alerts": self.alerts, "caught": self.caught},
+            "false_alarms": self.alerts - self.caught,
+            "confidence": self.confidence,
+            "measures": [asdict(measure) for measure in self.values],
+        }
+
+
+def measure(
+    y: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    *,
+    ks: Sequence[int] = (10, 100),
+    rates: Sequence[float] = (0.01, 0.05),
+    confidence: float = 0.95,
+) -> Measures:
+    """Measure scores; above zero means positive.
+
+    Shares of counted rows have the exact limits of Clopper and Pearson, with the negatives as they are; the area under
+    the curve has the approximate limits of DeLong. They are those of the report page.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+        1 for positives, else 0.
+    scores : ndarray of shape (n_rows,)
+        The decision function.
+    ks : sequence of int
+        Lengths of the list; those longer than the table are left out.
+    rates : sequence of float
+        False positive rates.
+    confidence : float
+        Of the intervals.
+
+    Returns
+    -------
+    Measures
+        Counts and measures.
+    """
+    from toprank.metrics import wmw_score
+    from toprank.ranking.intervals import delong
+    from toprank.ranking.ranked_list import RankedList
+
+    above = scores > 0
+    caught, alerts, positives = int(y[above].sum()), int(above.sum()), int(y.sum())
+    ranked: Any = RankedList.from_predictions(y, scores)
+    values = [
+        _share("precision", "precision of the alerts", caught, alerts, confidence),
+        _share("tpr", "positives caught", caught, positives, confidence),
+        _share("fpr", "false positive rate", alerts - caught, len(y) - positives, confidence),
+    ]
+    for k in ks:
+        if k <= len(y):
+            found = ranked.operating_point(k=k).true_positives
+            values.append(_share(f"precision_at_{k}", f"precision of the best {k}", found, k, confidence))
+    for rate in (0.0, *rates):
+        found = ranked.operating_point(max_fpr=rate).true_positives
+        name = f"tpr_at_fpr_{rate:g}" if rate else "positives_at_top"
+        title = (
+            f"positives caught at {100 * rate:g} % false positives" if rate else "positives above the first negative"
+        )
+        values.append(_share(name, title, found, positives, confidence))
+    lower, upper = delong(ranked, confidence)
+    values.append(Measure("auc", "area under the ROC curve", wmw_score(y, scores), lower, upper))
+    return Measures(len(y), positives, alerts, caught, confidence, values)
+
+
+def _share(name: str, title: str, successes: float, trials: int, confidence: float) -> Measure:
+    from toprank.ranking.intervals import share_limits
+
+    if not trials:
+        return Measure(name, title, np.nan, np.nan, np.nan)
+    return Measure(name, title, float(successes / trials), *share_limits(successes, trials, confidence))

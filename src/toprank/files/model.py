@@ -1,0 +1,259 @@
+"""A model with the columns of the table that it was fitted to."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from toprank.files.columns import CATEGORY, TRUTH, prepared
+from toprank.files.errors import TableError
+from toprank.files.source import NUMBER
+from toprank.saved_state import (
+    FEATURES,
+    FLAG,
+    TWO_CLASSES,
+    WORD,
+    Chosen,
+    Kind,
+    Known,
+    Number,
+    Part,
+    Rule,
+    Schema,
+    Table,
+    count,
+)
+
+_COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
+_MAYBE_WORD = Kind((str,), none=True)
+# What the commands read of a summary; `toprank.files.summary` writes it.
+_SUMMARY = Table(
+    {
+        "method": WORD,
+        "parameters": Table(),
+        "data": Table(
+            {
+                "file": WORD,
+                "sha256": Kind((str,), none=True),
+                "rows": count(),
+                "positives": count(),
+                "learned_from": count(),
+                "holdout": Number(0, 1, optional=True),
+                "seed": count(optional=True),
+                "labels_sha256": Kind((str,), optional=True),
+            },
+            optional=True,
+        ),
+        "columns": _COLUMNS,
+        "missing": Table(others=count()),
+        "left_out": Table(others=WORD),
+        "n_features": count(1),
+        "certificate": Number(none=True),
+        "threshold": Table(
+            {
+                "max_fpr": Number(0, 1, none=True),
+                "confidence": Number(0, 1, optional=True),
+                "n_calibration": count(1, optional=True),
+            }
+        ),
+        "search": Table({"score": Number(none=True)}, none=True),
+        "held_out": Table(none=True),
+        "fitted": WORD,
+    }
+)
+_NOTES = Table({"left_out": Table(optional=True)})
+
+
+def _summary(known: Known, value: Any) -> Rule:
+    """The rule of a summary that the command line wrote, or for notes of anyone else."""
+    return _SUMMARY if isinstance(value, dict) and "data" in value else _NOTES
+
+
+class TableModel(ClassifierMixin, BaseEstimator):
+    """An estimator with the names and kinds of its columns: what the command line saves.
+
+    It takes tables as they are, with columns in any order and more than it needs, and gives the estimator what it was
+    fitted to. Labels are 1 for positives and 0 for others.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline of `toprank.files.preprocessing`, alone or in a `NeymanPearsonClassifier`.
+    columns : dict, optional
+        Names and kinds of the columns, as `toprank.files.columns.choose_columns` finds them; None for svmlight rows.
+    as_array : bool, default=False
+        Whether the estimator takes an array of numbers instead of a frame.
+    target : str, optional
+        Name of the target.
+    positive : str, optional
+        The positive label.
+    id_column : str, optional
+        Name of the column that identifies a row.
+    zero_based : bool, default=False
+        Whether indices of svmlight files start at 0.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator.
+    classes_ : ndarray of shape (2,)
+        0 and 1.
+    feature_names_in_ : ndarray of shape (n_columns,)
+        Names of the columns; not for svmlight rows.
+    n_features_in_ : int
+        Number of columns.
+    summary_ : dict
+        What is known of the training, in plain data; empty unless the command line filled it.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from toprank import PatMatNP
+    >>> from toprank.files import TableModel
+    >>> from toprank.files.preprocessing import table_pipeline
+    >>> table = polars.DataFrame({"amount": [1.0, 9.0, 2.0, None], "country": ["DE", "FR", "DE", "DE"]})
+    >>> columns = {"amount": "number", "country": "category"}
+    >>> model = TableModel(table_pipeline(columns, PatMatNP()), columns).fit(table, [0, 1, 0, 0])
+    >>> int(model.decision_function(table).argmax())
+    1
+    """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            "estimator": Part(("fit",)),
+            "columns": _COLUMNS,
+            "as_array": FLAG,
+            "target": _MAYBE_WORD,
+            "positive": _MAYBE_WORD,
+            "id_column": _MAYBE_WORD,
+            "zero_based": FLAG,
+            **FEATURES,
+            "estimator_": Part(("decision_function",)),
+            "classes_": TWO_CLASSES,
+            "summary_": Chosen(_summary),
+        },
+        fitted="estimator_",
+        before=("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based"),
+        relations={
+            "as many features as columns": lambda known: (
+                known["columns"] is None or len(known["columns"]) == known["n_features_in_"]
+            )
+        },
+    )
+
+    def __init__(
+        self,
+        estimator: Any,
+        columns: dict[str, str] | None = None,
+        *,
+        as_array: bool = False,
+        target: str | None = None,
+        positive: str | None = None,
+        id_column: str | None = None,
+        zero_based: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.columns = columns
+        self.as_array = as_array
+        self.target = target
+        self.positive = positive
+        self.id_column = id_column
+        self.zero_based = zero_based
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : dataframe or CSR array
+            A table with at least the columns, or svmlight rows.
+        y : array-like of shape (n_rows,)
+            1 for positives and 0 for others.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        return self.keep_fitted(clone(self.estimator).fit(self.rows(X), np.asarray(y)))
+
+    def keep_fitted(self, estimator: Any) -> Self:
+        """Take an estimator that is fitted already.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted to rows as `rows` makes them.
+
+        Returns
+        -------
+        self
+            The fitted model.
+        """
+        self.estimator_ = estimator
+        self.classes_ = np.array([0, 1])
+        self.summary_: dict[str, Any] = {}
+        self.__dict__.pop("feature_names_in_", None)
+        if self.columns is None:
+            self.n_features_in_ = int(estimator.n_features_in_)
+        else:
+            self.feature_names_in_ = np.array(list(self.columns), dtype=object)
+            self.n_features_in_ = len(self.columns)
+        return self
+
+    def rows(self, X: Any) -> Any:
+        """A table as the estimator takes it.
+
+        Parameters
+        ----------
+        X : dataframe or CSR array
+            A table with at least the columns, or svmlight rows.
+
+        Returns
+        -------
+        polars.DataFrame, ndarray or CSR array
+            The columns of the model alone.
+        """
+        if (self.columns is None) != issparse(X):
+            needs = "rows of an svmlight file" if self.columns is None else f"a table with {len(self.columns)} columns"
+            raise TableError(f"the model takes {needs}, got {type(X).__name__}; give what it was fitted to")
+        if self.columns is None:
+            return X
+        frame = prepared(X, self.columns)
+        return frame.to_numpy() if self.as_array else frame
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score minus threshold: above zero means positive.
+
+        Parameters
+        ----------
+        X : dataframe or CSR array
+            A table with at least the columns, or svmlight rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Larger for more likely positives.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(self.rows(X)), dtype=np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """1 where the decision function is above zero, else 0.
+
+        Parameters
+        ----------
+        X : dataframe or CSR array
+            A table with at least the columns, or svmlight rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Labels.
+        """
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.intp)])

@@ -1,0 +1,140 @@
+"""From the name of a file to its table, or to its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from toprank.checks import require_choice, require_count
+from toprank.exceptions import InputError, Parameter
+from toprank.files.content import ending_of, is_pipe, require_uncompressed
+from toprank.files.csv_file import CSVTable
+from toprank.files.csv_rows import CSVFile
+from toprank.files.errors import TableError
+from toprank.files.frame_rows import FrameRows
+from toprank.files.labels import is_finite_number, labels_of
+from toprank.files.numpy_file import NumpyTable
+from toprank.files.parquet_file import ParquetTable
+from toprank.files.rows import RowSource
+from toprank.files.svmlight_file import SvmlightFile, SvmlightTable
+
+_ENDINGS = {
+    **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
+    **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
+    **dict.fromkeys([".parquet", ".pq"], "parquet"),
+    **dict.fromkeys([".npy", ".npz"], "numpy"),
+}
+FORMATS = ("csv", "svmlight", "parquet", "numpy")
+_TYPED: dict[str, Any] = {"parquet": ParquetTable, "numpy": NumpyTable}
+
+
+def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: str) -> str:
+    """The format of a file that is there: what is given, or what its name says; of a pipe without one `of_pipe`."""
+    if not (os.path.exists(path) or is_pipe(path)):
+        raise FileNotFoundError(f"there is no file {path!r}; check the path")
+    if os.path.isdir(path):
+        raise TableError(f"{path!r} is not a plain file; give the path of a file")
+    if format is not None:
+        require_choice("format", format, FORMATS)
+    ending = ending_of(path)
+    if format is None and ending not in _ENDINGS and not is_pipe(path):
+        raise TableError.saying(
+            "the format of {path!r} does not follow from its name; pass {format='csv'}, 'parquet', 'svmlight' or "
+            "'numpy'",
+            path=path,
+        )
+    kind = format or _ENDINGS.get(ending, of_pipe)
+    if delimiter is not None and kind != "csv":
+        raise TableError(f"a delimiter is for CSV, and {path!r} is read as {kind}; leave it out")
+    if kind in _TYPED:
+        require_uncompressed(path, kind)
+        if is_pipe(path):
+            raise TableError(
+                f"{kind} files are not read from a pipe such as {path!r}; save it in a file, and give that"
+            )
+    return kind
+
+
+def open_table(path: str, *, format: str | None = None, delimiter: str | None = None, zero_based: bool = False) -> Any:
+    r"""A table in a file.
+
+    Parameters
+    ----------
+    path : str
+        The file; ``-`` is standard input.
+    format : {"csv", "parquet", "svmlight", "numpy"}, optional
+        By default from the name of the file; a pipe without such a name is CSV.
+    delimiter : str, optional
+        Of CSV; by default found in the first line.
+    zero_based : bool, default=False
+        Whether the indices of an svmlight file start at 0.
+
+    Returns
+    -------
+    CSVTable, ParquetTable, NumpyTable or SvmlightTable
+        All but the last have `names`, `kinds` and `batches`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from toprank.files import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "small.csv")
+    ...     with open(path, "w") as stream:
+    ...         _ = stream.write("amount,country,fraud\n1.5,DE,0\n,FR,1\n")
+    ...     table = open_table(path)
+    ...     kinds = table.kinds()
+    ...     [batch.frame.shape for batch in table.batches(kinds)]
+    [(2, 3)]
+    >>> kinds
+    {'amount': 'number', 'country': 'text', 'fraud': 'number'}
+    """
+    kind = _format_of(path, format, delimiter, "csv")
+    if kind == "csv":
+        return CSVTable(path, delimiter)
+    return SvmlightTable(path, zero_based) if kind == "svmlight" else _TYPED[kind](path)
+
+
+def open_rows(
+    path: str,
+    target: str | None,
+    positive: Any,
+    features: Sequence[str] | None,
+    format: str | None,
+    delimiter: str | None,
+    n_features: Any,
+    zero_based: bool,
+    fill_missing: Any,
+    ignore: Sequence[str] = (),
+    grows: bool = False,
+) -> RowSource:
+    """The rows that the arguments of `toprank.stream` describe, after a look at whether they fit together.
+
+    `ignore` names columns not to learn from, where `features` is None.
+    """
+    kind = _format_of(path, format, delimiter, "svmlight" if target is None else "csv")
+    labels = labels_of(positive, numbers_only=kind == "svmlight")
+    if not (fill_missing is None or is_finite_number(fill_missing)):
+        raise InputError.of("fill_missing", fill_missing, "must be a finite number or None", "use a value such as 0.0")
+    if kind == "svmlight":
+        for name, value in {"target": target, "features": features, "fill_missing": fill_missing}.items():
+            if value is not None:
+                raise InputError.saying(
+                    "{given} is for columns with names, and {path!r} is read as svmlight; leave it out",
+                    given=Parameter(name, f"{name}={value!r}", str(value)),
+                    path=path,
+                )
+        if n_features is not None:
+            require_count("n_features", n_features)
+        return SvmlightFile(path, labels, n_features, bool(zero_based), grows)
+    if target is None:
+        raise InputError.saying(
+            "{target} is needed for {kind}: the name of the column of labels, such as {target='y'}", kind=kind
+        )
+    if isinstance(features, str):
+        raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
+    chosen = None if features is None else [str(name) for name in features]
+    if kind == "csv":
+        return CSVFile(path, labels, target, chosen, delimiter, fill_missing, ignore, grows)
+    return FrameRows(_TYPED[kind](path), labels, target, chosen, fill_missing, ignore)

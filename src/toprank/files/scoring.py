@@ -1,0 +1,318 @@
+"""Scores of all rows of a file, in constant memory."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.exceptions import Message
+from toprank.files.columns import prepared
+from toprank.files.errors import TableError, listed
+from toprank.files.linear_scorer import NotFiniteError, linear_scorer
+from toprank.files.open import open_table
+from toprank.files.parquet_file import converted
+from toprank.files.source import VERBATIM, polars, require_columns
+from toprank.files.training import check_kind, id_in, needed_kinds
+from toprank.files.watching import Warner, Watcher
+from toprank.persistence.atomic import write_atomically
+from toprank.ranking.tie_runs import ROUNDING
+
+_Item = TypeVar("_Item")
+_FORMULA = "^[=+@＝＋－＠\\t\\r\\n-]"
+_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of some rows.
+
+    Attributes
+    ----------
+    ids : polars.Series
+        Identifiers as they stand in the file, named by their column; without such a column numbers of rows from 1,
+        named "row".
+    scores : ndarray of shape (n_rows,)
+        The decision function: above zero means positive.
+    position : int
+        How far the file is read.
+    """
+
+    ids: Any
+    scores: NDArray[np.float64]
+    position: int
+
+    def frame(self) -> Any:
+        """A table with the identifier, the score, and the decision as 1 or 0."""
+        pl = polars()
+        name = "id" if self.ids.name in ("score", "decision") else self.ids.name
+        return pl.DataFrame({name: self.ids, "score": self.scores, "decision": (self.scores > 0).astype(np.int8)})
+
+
+def without_formulas(frame: Any) -> Any:
+    """A table in which ' stands before each text, also a name, that a spreadsheet would take for a formula."""
+    pl = polars()
+    text = pl.col(pl.String)
+    formula = text.str.contains(_FORMULA) & ~text.str.contains(_PLAIN_NUMBER)
+    names = {name: f"'{name}" for name in frame.columns if re.match(_FORMULA, name)}
+    return frame.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep()).rename(names)
+
+
+def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterator[Scores]:
+    """Score a file batch by batch; the next batch is read while one is scored.
+
+    Parameters
+    ----------
+    source : table
+        Of `open_table`.
+    model : TableModel
+        The model.
+    id_column : str, optional
+        Column of identifiers; by default that of the model, where the file has it.
+
+    Yields
+    ------
+    Scores
+        Of the rows in their order.
+    """
+    if check_kind(source, model):
+        if id_column is not None:
+            raise TableError.saying(
+                "{id_column} is for columns with names, and {path!r} is an svmlight file; leave it out",
+                path=source.path,
+            )
+        for batch in _ahead(source.batches(model.n_features_in_, 0.0)):
+            scores = model.decision_function(batch.X)
+            yield Scores(_numbers(batch.first_row, len(scores)), scores, batch.position)
+        return
+    kinds = needed_kinds(source, model)
+    id_column = id_column or id_in(source, model)
+    if id_column is not None:
+        require_columns(source, [id_column], "correct the name")
+    special = {} if id_column is None else {id_column: VERBATIM}
+    learned = {name: kinds[name] for name in special if name in kinds}
+    score = _scorer(model)
+    for batch in _ahead(source.batches({**kinds, **special})):
+        frame = batch.frame
+        if learned:  # an identifier that the model uses too
+            frame = frame.with_columns(converted(frame.select(list(learned)), learned, source.path, batch.first_row))
+        try:
+            scores = score(frame)
+        except NotFiniteError as error:
+            raise TableError(
+                f"row {batch.first_row + error.row + 1} of {source.path!r} has an infinite or too large value in the "
+                f"column {error.column!r}; correct it, or leave it empty if it is missing"
+            ) from None
+        ids = _numbers(batch.first_row, len(scores)) if id_column is None else batch.frame[id_column]
+        yield Scores(ids, scores, batch.position)
+
+
+def _scorer(model: Any) -> Callable[[Any], NDArray[np.float64]]:
+    """A function of a frame: the fast way for linear models, else that of the model."""
+    linear = linear_scorer(model)
+    if linear is not None:
+        return lambda frame: linear(prepared(frame, model.columns))
+
+    def score(frame: Any) -> NDArray[np.float64]:
+        for name, kind in frame.schema.items():
+            if kind.is_float() and name in model.columns and frame[name].is_infinite().any():
+                raise NotFiniteError(int(frame[name].is_infinite().arg_max()), name)
+        return np.asarray(model.decision_function(frame))
+
+    return score
+
+
+def _numbers(first_row: int, count: int) -> Any:
+    return polars().Series("row", np.arange(first_row + 1, first_row + count + 1))
+
+
+def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
+    """The items, each made while the one before is used."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = pool.submit(next, items, end)
+            yield item
+
+
+class Best:
+    """The best rows of those that were added, the first ones among equals.
+
+    Parameters
+    ----------
+    count : int
+        How many to keep.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._frame: Any = None
+
+    def add(self, frame: Any) -> None:
+        """Add rows that come after all others; they have a column "score"."""
+        pl = polars()
+        if self._frame is not None and len(self._frame) == self.count:
+            least = self._frame["score"][-1] if self.count else np.inf
+            frame = frame.filter(pl.col("score") > least)
+        both = frame if self._frame is None else pl.concat([self._frame, frame])
+        self._frame = both.sort("score", descending=True, maintain_order=True).head(self.count)
+
+    def frame(self) -> Any:
+        """The best rows, best first."""
+        return self._frame
+
+
+@dataclass
+class Scored:
+    """How many rows were scored, how many are above the threshold, and how many were written."""
+
+    rows: int = 0
+    above: int = 0
+    written: int = 0
+
+
+def score_file(
+    path: str | os.PathLike[str],
+    model: Any,
+    output: Any,
+    *,
+    id_column: str | None = None,
+    top: int | None = None,
+    share: float | None = None,
+    safe_text: bool = False,
+    format: str | None = None,
+    delimiter: str | None = None,
+    watcher: Watcher | None = None,
+) -> Scored:
+    r"""Score the rows of a file into a CSV file, in constant memory; the command ``toprank score``.
+
+    A line has the identifier of a row (or its number), its score, and the decision: 1 if the score is above zero.
+
+    Parameters
+    ----------
+    path : path
+        Rows with at least the columns of the model; ``-`` is standard input.
+    model : TableModel
+        Of `fit_file`, or of `toprank.load`.
+    output : path or binary stream
+        Where to write; a file appears when it is complete.
+    id_column : str, optional
+        Column of identifiers; by default that of the model, where the file has it.
+    top : int, optional
+        Write so many rows only, best first.
+    share : float, optional
+        Write this share of the rows only, best first; they are counted before.
+    safe_text : bool, default=False
+        Put ' before identifiers that a spreadsheet would take for a formula.
+    format, delimiter
+        As in `open_table`.
+    watcher : Watcher, optional
+        As in `fit_file`.
+
+    Returns
+    -------
+    Scored
+        Counts of rows.
+
+    Examples
+    --------
+    >>> import io, os, tempfile
+    >>> from toprank import TopPush
+    >>> from toprank.files import fit_file, score_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "rows.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("x,y\n" + "1.5,1\n0.25,0\n0.5,0\n" * 5)
+    ...     model = fit_file(path, TopPush(), target="y", holdout=0)
+    ...     counts = score_file(path, model, stream := io.BytesIO(), top=3)
+    >>> counts.written, [line.split(",")[0] for line in stream.getvalue().decode().splitlines()]
+    (3, ['row', '1', '4', '7'])
+    """
+    watcher = watcher or Warner()
+    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
+    _note_extra_columns(source, model, id_column, watcher)
+    count = Scored()
+    with watcher.progress(f"scoring {source.path}", source.size) as advance:
+        budget = _budget(source, model, top, share, watcher)
+        blocks = _blocks(source, model, id_column, budget, safe_text, count, advance)
+        if hasattr(output, "write"):
+            for block in blocks:
+                output.write(block)
+            output.flush()
+        else:
+            write_atomically(output, blocks)
+    return count
+
+
+def _note_extra_columns(source: Any, model: Any, id_column: str | None, watcher: Watcher) -> None:
+    if model.columns is None:
+        return
+    known = {*model.columns, model.target, model.id_column, id_column, *model.summary_.get("left_out", {})}
+    extra = [name for name in source.names if name not in known]
+    if extra:
+        watcher.note(f"the model does not know these columns, and they are not looked at: {listed(extra)}")
+
+
+def _budget(source: Any, model: Any, top: int | None, share: float | None, watcher: Watcher) -> int | None:
+    """How many rows to write; a share needs a look at how many there are."""
+    if share is None:
+        return top
+    n_rows = _count_rows(source, model)
+    budget = int(share * n_rows * (1 + ROUNDING))
+    if not budget:
+        watcher.note(
+            Message(
+                "{share=:g} of {n:,} rows is less than one row, so none is written; use {top=1}", share=share, n=n_rows
+            )
+        )
+    return budget
+
+
+def _count_rows(source: Any, model: Any) -> int:
+    if check_kind(source, model):
+        return sum(batch.X.shape[0] for batch in source.batches(model.n_features_in_, 0.0))
+    first = next(iter(needed_kinds(source, model)))
+    return sum(len(batch.frame) for batch in source.batches({first: VERBATIM}))
+
+
+def _blocks(
+    source: Any,
+    model: Any,
+    id_column: str | None,
+    budget: int | None,
+    safe_text: bool,
+    count: Scored,
+    advance: Callable[[int], Any],
+) -> Iterator[bytes]:
+    """The bytes of the output."""
+    best = None if budget is None else Best(budget)
+    for batch in score_rows(source, model, id_column):
+        frame = without_formulas(batch.frame()) if safe_text else batch.frame()
+        header = count.rows == 0
+        count.rows += len(frame)
+        count.above += int(frame["decision"].sum())
+        if best is None:
+            count.written += len(frame)
+            yield _as_csv(frame, header)
+        else:
+            best.add(frame)
+        advance(batch.position)
+    if count.rows == 0:
+        raise TableError(f"{source.path!r} has no rows; give a file with rows")
+    if best is not None:
+        count.written = len(best.frame())
+        yield _as_csv(best.frame(), True)
+
+
+def _as_csv(frame: Any, header: bool) -> bytes:
+    stream = io.BytesIO()
+    frame.write_csv(stream, include_header=header)
+    return stream.getvalue()

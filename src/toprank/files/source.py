@@ -1,0 +1,136 @@
+"""What all files of tables offer: names, a guess at the kind of each column, and batches of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from toprank.files import polars_package
+from toprank.files.errors import TableError, listed
+
+NUMBER, TEXT, DATE = "number", "text", "date"
+"""Kinds of columns in a file; any other kind is the name of a type that is not used."""
+VERBATIM = "verbatim"
+"""How an identifier is read: as text, and exactly as it stands in the file."""
+MISSING_WORDS = ("", "na", "nan", "null")
+"""Fields that stand for a missing value, in small or capital letters."""
+
+
+def polars() -> Any:
+    """The package, or an error that says how to get it."""
+    return polars_package.polars("tables need")
+
+
+def reading_errors() -> tuple[type[BaseException], ...]:
+    """What polars raises for content that it cannot read; a panic of its native code is no Exception."""
+    exceptions = polars().exceptions
+    return exceptions.PolarsError, exceptions.PanicException, OSError, ValueError
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The columns that were asked for: numbers as doubles with nan for missing, texts as strings with null.
+    first_row : int
+        Number of the first row, from 0.
+    position : int
+        How far the file is read, in the unit of the source's `size`.
+    """
+
+    frame: Any
+    first_row: int
+    position: int
+
+
+class Source(Protocol):
+    """A file with rows and named columns."""
+
+    path: str
+    names: list[str]
+    size: int
+
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column, of text files by the first rows only; those of `as_text` are text anyway."""
+
+    def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
+        """Rows of the file with the named columns, each `NUMBER`, `TEXT` or `VERBATIM`."""
+
+
+class TypedSource(Source, Protocol):
+    """A file that knows the types of its columns and where its rows are: Parquet and NumPy."""
+
+    types: dict[str, str]
+    numbers: frozenset[str]
+    """Columns of numbers, or of true and false."""
+
+    def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
+        """Rows from one on."""
+
+
+def require_columns(source: Source, names: Collection[str], remedy: str) -> None:
+    """Check that columns are there, each once."""
+    times = Counter(source.names)
+    for name in names:
+        if times[name] != 1:
+            has = f"has {times[name]} columns" if times[name] else "has no column"
+            raise TableError(f"{source.path!r} {has} {name!r}; {remedy}, its columns are {listed(source.names)}")
+
+
+def chosen_features(
+    path: str, columns: list[str], target: str, features: list[str] | None, ignore: Collection[str]
+) -> list[str]:
+    """The columns that a stream learns from: those of `features`, or all with a name of their own but a few."""
+    times = Counter(columns)
+    left_out = {target, *ignore}
+    every = [name for name in columns if times[name] == 1 and name not in left_out]
+    chosen = every if features is None else features
+    for name in (target, *ignore, *chosen):
+        if times[name] != 1:
+            has = "no column" if not times[name] else "several columns"
+            raise TableError(f"{path!r} has {has} {name!r}; its columns are {listed(columns)}")
+    if ignore and not chosen:
+        raise TableError.saying(
+            "no column of {path!r} is left to learn from; leave out fewer columns by {ignore=}", path=path
+        )
+    if target in chosen or not chosen or len(set(chosen)) < len(chosen):
+        raise TableError(
+            f"features must name columns other than the target {target!r}, each once, got {listed(chosen)}"
+        )
+    return list(chosen)
+
+
+def repeated(names: Collection[str]) -> list[str]:
+    """Names that occur several times, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
+def as_text(series: Any) -> Any:
+    """A series as strings without spaces around them; missing words become null."""
+    pl = polars()
+    text = series.cast(pl.String).str.strip_chars().to_frame()
+    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS)
+    return text.select(pl.when(known).then(pl.first())).to_series()
+
+
+def as_number(series: Any) -> tuple[Any, int | None]:
+    """A series as doubles with nan for missing, and the place of the first value that is no number."""
+    pl = polars()
+    dtype = series.dtype
+    if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
+        return series, 0 if len(series) else None
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        series = series.cast(pl.String)
+    number = series.cast(pl.Float64, strict=False)
+    wrong = None
+    if number.null_count() > series.null_count():  # a missing word, spaces, or no number
+        text = as_text(series)
+        number = text.cast(pl.Float64, strict=False)
+        no_number = number.is_null() & text.is_not_null()
+        wrong = no_number.arg_max() if no_number.any() else None
+    return number.fill_null(float("nan")) if number.null_count() else number, wrong

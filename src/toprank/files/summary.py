@@ -1,0 +1,95 @@
+"""What is known of a fit, in plain data that a model file can hold."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from toprank.files.holdout import sum_of
+from toprank.inspection import certificate_of, scorer_of
+
+_SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")
+
+
+def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict[str, Any]:
+    """What `info` and `evaluate` want to know of any model, in plain data.
+
+    Parameters
+    ----------
+    model : TableModel
+        The fitted model.
+    method : str
+        Name of the method.
+    path : str
+        The file that it learned from.
+    data : dict
+        How many "rows" the file has, how many "positives", how many rows were "learned_from", and which share was held
+        out ("holdout", 0 for none) by which "seed".
+
+    Returns
+    -------
+    dict
+        As `summary_` of the model holds it, without what only a fit knows.
+    """
+    last = scorer_of(model.estimator_)
+    given = last.get_params()
+    shown = _SHOWN_PARAMETERS if given.get("kernel", "linear") != "linear" else _SHOWN_PARAMETERS[:-1]
+    summary: dict[str, Any] = plain(
+        {
+            "method": method,
+            "parameters": {name: given[name] for name in shown if name in given},
+            "data": {"file": os.path.basename(path), "sha256": sum_of(path), **data},
+            "columns": {} if model.columns is None else model.columns,
+            "missing": {},
+            "left_out": {},
+            "n_features": int(last.n_features_in_),
+            "certificate": certificate_of(model.estimator_),
+            "iterations": int(np.max(getattr(last, "n_iter_", 0))),
+            "threshold": _threshold(model.estimator_),
+            "search": None,
+            "held_out": None,
+            "fitted": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        }
+    )
+    return summary
+
+
+def missing_values(rows: Any) -> dict[str, int]:
+    """Columns with missing values and in how many rows."""
+    if rows.columns is None:
+        return {}
+    counts = {}
+    for name in rows.columns.used:
+        series = rows.X[name]
+        counts[name] = int(np.isnan(series.to_numpy()).sum()) if series.dtype.is_float() else series.null_count()
+    return {name: count for name, count in counts.items() if count}
+
+
+def _threshold(estimator: Any) -> dict[str, Any]:
+    """What the threshold promises."""
+    if hasattr(estimator, "fpr_bound_"):
+        return {
+            "max_fpr": estimator.max_fpr,
+            "confidence": estimator.confidence,
+            "fpr_bound": estimator.fpr_bound_,
+            "n_calibration": estimator.n_calibration_,
+            "guaranteed": estimator.guaranteed_,
+        }
+    return {"max_fpr": None}
+
+
+def plain(item: Any) -> Any:
+    """An item as JSON can hold it; numbers that are not finite become null."""
+    if isinstance(item, dict):
+        return {str(key): plain(value) for key, value in item.items()}
+    if isinstance(item, list | tuple):
+        return [plain(value) for value in item]
+    if hasattr(item, "tolist") and not isinstance(item, type):
+        return plain(item.tolist())
+    if isinstance(item, float):
+        return item if math.isfinite(item) else None
+    return item if item is None or isinstance(item, bool | int | str) else str(item)

@@ -1,0 +1,249 @@
+"""A file as rows to learn from or to test with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.files.columns import Columns, choose_columns
+from toprank.files.errors import NotANumberError, TableError
+from toprank.files.labels import positive_rows
+from toprank.files.source import NUMBER, TEXT, VERBATIM, Source, polars, repeated, require_columns
+from toprank.files.svmlight_file import SvmlightTable
+
+Advance = Callable[[int], Any]
+
+
+@dataclass
+class LabelledRows:
+    """Rows with labels.
+
+    Attributes
+    ----------
+    X : polars.DataFrame or CSR array
+        The rows.
+    y : ndarray of shape (n_rows,)
+        1 for positives, else 0.
+    positive : str
+        The positive label.
+    columns : Columns or None
+        Which columns are used; None for svmlight, and where a model says it.
+    ids : polars.Series or None
+        Identifiers.
+    notes : list of str
+        What the user should know.
+    """
+
+    X: Any
+    y: NDArray[np.int64]
+    positive: str
+    columns: Columns | None = None
+    ids: Any = None
+    notes: list[str] = field(default_factory=list)
+
+    def part(self, rows: NDArray[np.intp]) -> LabelledRows:
+        """Some of the rows."""
+        ids = None if self.ids is None else self.ids[rows]
+        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes)
+
+
+def read_to_learn(
+    source: Any,
+    target: str | None,
+    *,
+    positive: str | None = None,
+    id_column: str | None = None,
+    ignore: Collection[str] = (),
+    categorical: Collection[str] = (),
+    advance: Advance = lambda position: None,
+) -> LabelledRows:
+    """All rows of a file, and how to use its columns.
+
+    Parameters
+    ----------
+    source : table
+        Of `open_table`.
+    target : str
+        Column of the labels; not for svmlight.
+    positive : str, optional
+        The positive label.
+    id_column : str, optional
+        Column that identifies rows; it is not learned from.
+    ignore : collection of str
+        Columns not to learn from.
+    categorical : collection of str
+        Columns whose values are categories even if they are numbers.
+    advance : callable
+        Gets the position in the file now and then.
+
+    Returns
+    -------
+    LabelledRows
+        Rows without a label are left out, which a note says.
+    """
+    if isinstance(source, SvmlightTable):
+        return _read_sparse(source, target, positive, None, advance)
+    if target is None:
+        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
+    named = [name for name in (target, id_column, *ignore, *categorical) if name is not None]
+    require_columns(source, named, "correct the name")
+    special = {target: VERBATIM, **({id_column: VERBATIM} if id_column else {})}
+    if id_column == target or target in ignore:
+        raise TableError(f"the target {target!r} cannot be the identifier or ignored too; name another column")
+    kinds = source.kinds({*categorical, *special})
+    unused = {*special, *ignore}
+    kinds = {name: kind for name, kind in kinds.items() if name not in unused}
+    frame = read_frame(source, kinds, special, advance)
+    left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
+    columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
+    return _labelled(frame, target, positive, id_column, columns, [*columns.notes])
+
+
+def read_to_test(
+    source: Any,
+    model: Any,
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    id_column: str | None = None,
+    all_columns: bool = False,
+    advance: Advance = lambda position: None,
+) -> LabelledRows:
+    """All rows of a file with the columns of a model, and labels.
+
+    Parameters
+    ----------
+    source : table
+        Of `open_table`.
+    model : TableModel
+        The model; it also knows the target, the positive label and the identifier where they are not given.
+    target, positive, id_column : str, optional
+        As in `read_to_learn`.
+    all_columns : bool, default=False
+        Read the other columns too, as text.
+    advance : callable
+        Gets the position in the file now and then.
+
+    Returns
+    -------
+    LabelledRows
+        X has at least the columns of the model.
+    """
+    positive = positive or model.positive
+    if check_kind(source, model):
+        return _read_sparse(source, target, positive, model.n_features_in_, advance)
+    target, id_column = target or model.target, id_column or id_in(source, model)
+    if target is None:
+        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
+    require_columns(source, [target, *([id_column] if id_column else [])], "correct the name")
+    if target in model.columns:
+        raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
+    kinds = needed_kinds(source, model)
+    if all_columns:
+        known = {*kinds, target, id_column, *repeated(source.names)}
+        kinds |= {name: VERBATIM for name in source.names if name not in known}
+    special = {target: VERBATIM, **({id_column: VERBATIM} if id_column else {})}
+    pieces = []
+    for batch in source.batches({**kinds, **special}):
+        pieces.append(batch.frame)
+        advance(batch.position)
+    if not pieces:
+        raise TableError(f"{source.path!r} has no rows; give a file with rows")
+    frame = polars().concat(pieces)
+    return _labelled(frame, target, positive, id_column, None, [])
+
+
+def check_kind(source: Any, model: Any) -> bool:
+    """Whether the rows are sparse; the model and the file must agree on it."""
+    sparse = isinstance(source, SvmlightTable)
+    if sparse != (model.columns is None):
+        needs = (
+            "svmlight files, in which columns have no names" if model.columns is None else "tables with named columns"
+        )
+        raise TableError(f"the model was fitted to {needs}, and {source.path!r} is none; give a file of that kind")
+    return sparse
+
+
+def needed_kinds(source: Source, model: Any) -> dict[str, str]:
+    """The columns of a model, as they are read from a file; an error names those that the file has not."""
+    there = {*source.names}
+    absent = [name for name in model.columns if name not in there]
+    if absent:
+        also = f" and {len(absent) - 1} more of the model's columns" if len(absent) > 1 else ""
+        raise TableError(
+            f"{source.path!r} has no column {absent[0]!r}{also}; add what is missing (empty fields are fine), or fit a "
+            "model without it"
+        )
+    require_columns(source, list(model.columns), "the model needs one of that name")
+    return {name: NUMBER if kind == NUMBER else TEXT for name, kind in model.columns.items()}
+
+
+def id_in(source: Source, model: Any) -> str | None:
+    """The identifier of the model, if the file has it."""
+    return model.id_column if model.id_column in source.names else None
+
+
+def read_frame(source: Source, kinds: Mapping[str, str], special: Mapping[str, str], advance: Advance) -> Any:
+    """All rows; a column that turns out not to be numbers becomes text, also in `kinds`."""
+    assert isinstance(kinds, dict)
+    while True:
+        wanted = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
+        pieces = []
+        try:
+            for batch in source.batches({**wanted, **special}):
+                pieces.append(batch.frame)
+                advance(batch.position)
+        except NotANumberError as error:
+            kinds.update(dict.fromkeys(error.columns, TEXT))
+            continue
+        if not pieces:
+            raise TableError(f"{source.path!r} has no rows; give a file with rows")
+        return polars().concat(pieces)
+
+
+def _labelled(
+    frame: Any, target: str, positive: str | None, id_column: str | None, columns: Columns | None, notes: list[str]
+) -> LabelledRows:
+    y, known, positive = positive_rows(frame[target], positive)
+    if not known.all():
+        notes.append(f"{int((~known).sum())} rows without a label in {target!r} are left out")
+        frame, y = frame.filter(known), y[known]
+    _require_both(y, f"in the column {target!r}")
+    ids = frame[id_column] if id_column else None
+    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes)
+
+
+def _read_sparse(
+    source: SvmlightTable, target: str | None, positive: str | None, n_features: int | None, advance: Advance
+) -> LabelledRows:
+    from scipy.sparse import vstack
+
+    if target is not None:
+        text = "{target} is for columns with names; the labels of {path!r} come first in each line"
+        raise TableError.saying(text, path=source.path)
+    try:
+        label = None if positive is None else float(positive)
+    except ValueError:
+        raise TableError.saying(
+            "labels of svmlight files are numbers, got {positive=}; give one such as 1", positive=positive
+        ) from None
+    parts, labels = [], []
+    for batch in source.batches(n_features, label):
+        parts.append(batch.X)
+        labels.append(batch.y)
+        advance(batch.position)
+    y = np.concatenate(labels)
+    _require_both(y, f"in {source.path!r}")
+    return LabelledRows(vstack(parts, format="csr"), y, "1" if positive is None else positive)
+
+
+def _require_both(y: NDArray[np.int64], where: str) -> None:
+    if y.min() == y.max():
+        raise TableError.saying(
+            "{found}, and rows of both classes are needed; give more rows, or another label by {positive=}",
+            found=f"all {len(y)} labels {where} are {'positive' if y[0] else 'negative'}",
+        )
