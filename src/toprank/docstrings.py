@@ -31,6 +31,9 @@ def fill_class(cls: type, texts: Mapping[str, str]) -> None:
     """Fill in the docstring of a class, which may be an inherited one, and those of its methods."""
     cls.__doc__ = filled(getdoc(cls), texts)
     for member in vars(cls).values():
-        function = getattr(member, "__wrapped__", member)  # of a class method, or one that not every instance has
+        function = getattr(
+            member, "__wrapped__", getattr(member, "fn", member)
+        )  # of a class method, or of available_if
         if isfunction(function) and "{" in (function.__doc__ or ""):
             documented(texts)(function)
+            member.__doc__ = function.__doc__
