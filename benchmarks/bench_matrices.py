@@ -67,7 +67,7 @@ def calls(X):
     import numpy as np
 
     from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec
-    from toprank.solvers.working_rows import MOST_FEATURES
+    from toprank.matrices.working_rows import MOST_FEATURES
 
     rng = np.random.default_rng(1)
     n, d = X.shape

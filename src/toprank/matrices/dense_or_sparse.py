@@ -116,6 +116,17 @@ def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
         yield rows, X[rows].astype(np.float64)
 
 
+def squared_entries(X: Any) -> Any:
+    """The matrix of the squares of all entries."""
+    return X.multiply(X) if issparse(X) else np.square(X)
+
+
+def products_of_rows(X: Any) -> NDArray[Any]:
+    """All products of two rows, X Xᵀ, as an array."""
+    products = X @ X.T
+    return np.asarray(products.toarray() if issparse(products) else products)
+
+
 def largest_eigenvalue(X: Any) -> float:
     """A lower bound of the largest eigenvalue of XᵀX, mostly within a factor of two: four passes."""
     v = np.random.default_rng(0).standard_normal(X.shape[1])

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec
+from toprank.matrices.dense_or_sparse import matvec, sandwich, squared_entries, transpose_matvec
 from toprank.pairwise.objective import LossPoint, PairLoss
 from toprank.solvers.problem import Recorder
 
@@ -175,8 +174,7 @@ class Preconditioner:
         if n_columns <= _EXPLICIT:
             values, self.vectors = np.linalg.eigh(sandwich(sample, w, mean))  # reads the lower triangle
         else:
-            squares = sample.multiply(sample) if issparse(sample) else np.square(sample)
-            values = np.asarray(squares.T @ w) - self.curvature * mean**2
+            values = np.asarray(squared_entries(sample).T @ w) - self.curvature * mean**2
         self.values: Floats = np.maximum(values, 0.0)
 
     def solve(self, right: Floats, alpha: float, curvature: float) -> Floats:

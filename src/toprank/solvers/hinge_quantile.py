@@ -28,12 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
+from toprank.matrices.operand import squared_norms
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
@@ -97,7 +96,7 @@ class _InteriorPoint:
         self.a, self.c = problem.positive_share, problem.threshold_share
         self.m = len(self.a)
         self.margin, self.level = 1 + 1 / threshold.beta, threshold.tau / threshold.beta
-        self.squared_norms = _squared_norms(problem.X)
+        self.squared_norms = squared_norms(problem.X)
 
     def run(self, max_iter: int) -> None:
         """From the best point so far; where that is too near the boundary to get away from it, from further inside."""
@@ -232,9 +231,3 @@ class _InteriorPoint:
         weights[weights * sizes < _NEGLIGIBLE * problem.alpha / len(weights)] = 0.0
         ridge = np.full(problem.X.shape[1], problem.alpha)
         return newton_system(problem.X, weights, centre, ridge, self.recorder)
-
-
-def _squared_norms(X: Any) -> Floats:
-    if issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", X, X, dtype=np.float64))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from toprank.matrices.dense_or_sparse import Cholesky, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, squared_entries
 from toprank.solvers.problem import Recorder
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve
     if issparse(rows):
         rows, c = rows.astype(np.float64).multiply(scale).tocsr(), c * scale
         mean = np.asarray(rows @ c)
-        gram = (rows @ rows.T).toarray() - mean[:, None] - mean[None, :] + c @ c
+        gram = products_of_rows(rows) - mean[:, None] - mean[None, :] + c @ c
     else:
         rows = rows.astype(np.float64) - c
         rows *= scale
@@ -70,8 +70,7 @@ def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve
 
 def _by_cg(rows: Any, h: Floats, c: Floats, ridge: Floats, recorder: Recorder, part: float, tolerance: float) -> Solve:
     """Conjugate gradients with the diagonal of the matrix as preconditioner."""
-    squares = rows.multiply(rows) if issparse(rows) else np.square(rows)
-    diagonal = np.asarray(squares.T @ h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
+    diagonal = np.asarray(squared_entries(rows).T @ h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
     diagonal = ridge + np.maximum(diagonal, 0.0)
 
     def product(v: Floats) -> Floats:

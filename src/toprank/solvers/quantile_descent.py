@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar, nnls
-from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
 from toprank.formulations.thresholds import Threshold
+from toprank.matrices.dense_or_sparse import products_of_rows
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
 from toprank.solvers.registry import require_fit
@@ -284,8 +284,7 @@ def _shortest_subgradient(problem: Problem, point: _Point, radius: float, most: 
     pull = -float(slopes.sum())
     base = problem.combine(slopes) + problem.alpha * point.w
     cross = pull * np.asarray(tied @ base.astype(tied.dtype), dtype=np.float64)
-    inner = tied @ tied.T
-    inner = np.asarray(inner.toarray() if issparse(inner) else inner, dtype=np.float64)
+    inner = products_of_rows(tied).astype(np.float64)
     share = _shortest_combination(pull**2 * inner + cross[:, None] + cross + float(base @ base))
     return base + pull * np.asarray(tied.T @ share.astype(tied.dtype), dtype=np.float64)
 

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Surrogate
 from toprank.formulations.thresholds import top_mean
+from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.centring import centre_positives, centre_threshold
 from toprank.solvers.projection import within_caps
-from toprank.solvers.working_rows import WorkingRows
 
 Floats = NDArray[np.float64]
 Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]

@@ -34,10 +34,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import Surrogate
+from toprank.matrices.dense_or_sparse import squared_entries
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
@@ -307,8 +307,7 @@ def _ridge(problem: Problem, point: _Point, weights: Floats) -> Floats:
     ridge = np.full(X.shape[1], problem.alpha * np.exp(-point.log_scale))
     if not point.is_huge:
         return ridge
-    squares = X.multiply(X) if issparse(X) else np.square(X)
-    column = np.asarray(squares.T @ weights)
+    column = np.asarray(squared_entries(X).T @ weights)
     return np.maximum(ridge, 100 * _EPSILON * np.where(column > 0, column, 1.0))
 
 

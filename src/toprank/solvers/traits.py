@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
+from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.problem import Problem
-from toprank.solvers.working_rows import MOST_FEATURES
 
 # Unevenness up to which columns are alike, and the rows from which on that is asked.
 _ALIKE, _MANY_ROWS = 4.0, 2000

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.formulations.thresholds import top_mean
+from toprank.matrices.working_rows import MOST_FEATURES, WorkingRows
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import DualPoint, Problem, Solution
 from toprank.solvers.restricted import Restricted, State
-from toprank.solvers.working_rows import MOST_FEATURES, WorkingRows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]

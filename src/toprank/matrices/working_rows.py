@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, get_index_dtype, issparse
 
-from toprank.matrices.dense_or_sparse import Cholesky, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -136,8 +136,7 @@ class WorkingRows:
 
     def _form_gram(self) -> None:
         self._visited += self.n
-        gram = self.B @ self.B.T
-        self.gram = gram.toarray() if issparse(gram) else gram
+        self.gram = products_of_rows(self.B)
 
 
 def _extended(signed: Any, n_positive: int) -> Any:
