@@ -159,8 +159,9 @@ def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
     threshold = problem.formulation.threshold.implicit
     point = _evaluate(problem, incumbent.coef, None, incumbent.recorder)
     # the hinge is linear as long as no score has moved by more than τ/β
-    moved = max(float(np.abs(problem.scores(point.gradient)).max()), np.finfo(float).tiny)
-    length = min(1 / problem.alpha, threshold.tau / threshold.beta / moved)
+    moved = float(np.abs(problem.scores(point.gradient)).max())
+    is_short = threshold.beta * moved > threshold.tau * problem.alpha
+    length = threshold.tau / threshold.beta / moved if is_short else 1 / problem.alpha
     following = _line_search(problem, point, -length * point.gradient, incumbent.recorder)
     if following is not None:
         incumbent.n_iter += 1
