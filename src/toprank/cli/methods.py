@@ -71,23 +71,9 @@ Confidence = Annotated[float, typer.Option(help="Probability with which --max-fp
 
 
 def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any) -> Any:
-    """An estimator of scores; options that the method does not have are refused.
+    """An estimator of scores by its name; options that it does not have are refused, and those that are None left out.
 
-    Parameters
-    ----------
-    method : str
-        Name of the class.
-    seed : int
-        Seed, for the methods that use one.
-    max_fpr : float, optional
-        What `tau` is by default, for the methods that look at the negatives.
-    **given : dict
-        Parameters by name, None where not given.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
+    Where `tau` is not given it is `max_fpr`, for the methods that look at the negatives.
     """
     import sklearn.linear_model
 

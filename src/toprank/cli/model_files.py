@@ -39,17 +39,7 @@ def load_model(path: str, output: Output) -> Any:
 
 
 def check_writable(path: str, option: str, *inputs: str | None) -> None:
-    """Refuse a path that cannot be written, or is one of the inputs, before hours of work are lost on it.
-
-    Parameters
-    ----------
-    path : str
-        The file to write.
-    option : str
-        The option that names it, for errors.
-    *inputs : str or None
-        Files that the command reads; None for one that is not given.
-    """
+    """Refuse a path that cannot be written, or is one of the inputs, before hours of work are lost on it."""
     from toprank.persistence.atomic import same_file
 
     if not path:

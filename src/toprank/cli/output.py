@@ -25,15 +25,7 @@ _running: ContextVar[_Command | None] = ContextVar("running", default=None)
 
 
 class Output:
-    """Where a command writes to.
-
-    Parameters
-    ----------
-    as_json : bool
-        Print results as JSON.
-    quiet : bool
-        No notes, no progress.
-    """
+    """Where a command writes to: results as text or JSON, notes and progress unless quiet."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json

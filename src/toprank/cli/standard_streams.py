@@ -26,17 +26,11 @@ class LostOutput(Exception):  # noqa: N818
 
 
 class _Whole(io.RawIOBase):
-    """Bytes to a raw stream, all of them, however few it takes at once.
+    """Bytes to a raw stream (None: a closed one), all of them, however few it takes at once.
 
     An unbuffered stream (``PYTHONUNBUFFERED``) may take a part of what it gets, and neither text streams nor those who
-    write to them look at how much that was.
-
-    Parameters
-    ----------
-    raw : io.RawIOBase or None
-        The stream; None if it is closed.
-    fails : bool
-        Whether to raise `LostOutput` at an error; else what is written after it is dropped.
+    write to them look at how much that was. With `fails` an error is `LostOutput`; else what is written after it is
+    dropped.
     """
 
     def __init__(self, raw: io.RawIOBase | None, *, fails: bool) -> None:

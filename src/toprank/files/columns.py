@@ -37,17 +37,7 @@ _TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 
 @dataclass
 class Columns:
-    """The columns of a model.
-
-    Attributes
-    ----------
-    used : dict
-        Names and kinds, in the order of the table.
-    left_out : dict
-        Names and reasons.
-    notes : list of str
-        What the user should know.
-    """
+    """The columns of a model: kinds of those used, in the order of the table, why others are not; notes."""
 
     used: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -57,23 +47,10 @@ class Columns:
 def choose_columns(
     frame: Any, kinds: Mapping[str, str], categorical: Collection[str] = (), left_out: Mapping[str, str] | None = None
 ) -> Columns:
-    """Decide on every column of a frame.
+    """Decide on every column of a file that is neither target nor identifier; `left_out` says why others are not used.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Numbers as doubles with nan for missing, text as strings with null; without target and identifier.
-    kinds : dict
-        The kind of each column in the file, in the order of the file; some may not be in the frame.
-    categorical : collection of str
-        Columns to take as categories whatever they look like.
-    left_out : dict, optional
-        Further columns that are not used, and why.
-
-    Returns
-    -------
-    Columns
-        What is used and what is not.
+    `frame` has numbers as doubles with nan for missing and text as strings with null. `kinds` has all columns in the
+    order of the file, also those not in the frame. Columns of `categorical` are categories whatever they look like.
     """
     columns, categorical = Columns(left_out=dict(left_out or {})), {*categorical}
     for name, kind in kinds.items():
@@ -157,19 +134,9 @@ def looks_like_number_of_row(series: Any) -> bool:
 
 
 def prepared(frame: Any, used: Mapping[str, str]) -> Any:
-    """The used columns of a frame as the preprocessing takes them: doubles with nan, strings without null.
+    """The used columns alone, as the preprocessing takes them: doubles with nan, strings without null.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame, pandas.DataFrame, or another dataframe or dict that polars can read
-        A table with at least the used columns.
-    used : dict
-        Names and kinds.
-
-    Returns
-    -------
-    polars.DataFrame
-        The used columns alone.
+    `frame` is of polars or pandas, or anything that polars can read, with at least these columns.
     """
     from toprank.files.source import as_number, as_text
 

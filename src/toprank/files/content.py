@@ -39,29 +39,9 @@ def require_uncompressed(path: str, format: str) -> None:
 
 @contextmanager
 def open_content(path: str) -> Iterator[IO[bytes]]:
-    """The content of a file, to read; positions in it are those of the content.
+    """The content of a file, to read; one that ends in .gz, .bz2 or .xz is unpacked on the way.
 
-    Parameters
-    ----------
-    path : str
-        A file; one that ends in .gz, .bz2 or .xz is unpacked on the way.
-
-    Raises
-    ------
-    ValueError
-        If a compressed file is cut off or damaged, when that is met.
-
-    Examples
-    --------
-    >>> import gzip, os, tempfile
-    >>> from toprank.files.content import open_content
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "rows.csv.gz")
-    ...     with gzip.open(path, "wb") as stream:
-    ...         _ = stream.write(b"x,y")
-    ...     with open_content(path) as stream:
-    ...         stream.read()
-    b'x,y'
+    Positions are those of the content. A compressed file that is cut off or damaged is a `ValueError` when that is met.
     """
     if not is_compressed(path):
         with open(path, "rb") as stream:
@@ -133,13 +113,7 @@ class Passage(NamedTuple):
 
 
 class Content:
-    """A text file, compressed or not, or a pipe.
-
-    Parameters
-    ----------
-    path : str
-        The file; ``-`` is standard input.
-    """
+    """A text file, compressed or not, or a pipe; ``-`` is standard input."""
 
     def __init__(self, path: str) -> None:
         self.path = path

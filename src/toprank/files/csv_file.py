@@ -33,19 +33,11 @@ _NO_ROWS = "it has a line of names and no rows; give a file with rows"
 
 
 class CSVTable:
-    """A table of comma-separated values whose first line holds the names.
+    """A table of comma-separated values in UTF-8 whose first line holds the names.
 
     A field may be in quotes and may then contain delimiters and line ends. Spaces around a field do not count, nor do
-    blank lines. A missing value is an empty field, NA, NaN or null.
-
-    Parameters
-    ----------
-    path : str
-        The file, in UTF-8; ``-`` is standard input. A pipe is read once, so the kinds of its columns must be known.
-    delimiter : str, optional
-        One character; by default the one of ``, ; tab |`` that the line of names has most of.
-    block : int, optional
-        Bytes to read at once.
+    blank lines. A missing value is an empty field, NA, NaN or null. A pipe is read once, so the kinds of its columns
+    must be known. `block` is how many bytes are read at once.
     """
 
     def __init__(self, path: str, delimiter: str | None = None, block: int = BLOCK) -> None:

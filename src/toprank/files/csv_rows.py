@@ -22,24 +22,8 @@ from toprank.files.text import TextFile, filled
 class CSVFile(TextFile):
     """Numbers between commas or another delimiter, after a line of names; as a dense array.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    labels : Labels
-        Which labels are positive.
-    target : str
-        Name of the column of labels.
-    features : list of str or None
-        Columns to learn from; None: all but the target.
-    delimiter : str or None
-        One character; None: the one of ``, ; tab |`` that the line of names has most of.
-    fill_missing : float or None
-        What stands for a missing value; None: a line with a missing value is bad.
-    ignore : sequence of str
-        Columns not to learn from, where `features` is None.
-    grows : bool
-        Whether a last line without its end is left for later.
+    Without `features` all columns are learned from but `target` and `ignore`; without `fill_missing` a line with a
+    missing value is bad.
     """
 
     def __init__(

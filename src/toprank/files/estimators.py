@@ -23,30 +23,7 @@ def complete(
     jobs: int | None = 1,
     verbose: bool = False,
 ) -> Any:
-    """A pipeline with a search for its penalty and a threshold with a guarantee around it, as asked for.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Its last step is named "rank".
-    max_fpr : float or None
-        Bound on the false positive rate; None: the threshold of the model itself.
-    confidence : float
-        Probability with which the bound holds.
-    search : bool
-        Whether to search for the penalty.
-    seed : int
-        Seed of folds and splits.
-    jobs : int
-        How many fits at the same time.
-    verbose : bool
-        Whether to show progress.
-
-    Returns
-    -------
-    estimator
-        Not fitted.
-    """
+    """A pipeline with a search for its penalty and a threshold with a guarantee around it, as asked for; not fitted."""
     from sklearn.model_selection import StratifiedKFold
 
     from toprank.decision import NeymanPearsonClassifier

@@ -23,20 +23,7 @@ _SAMPLE = 1 << 16
 class FrameRows:
     """Columns of numbers, some ten thousand rows at a time; positions and lines are numbers of rows.
 
-    Parameters
-    ----------
-    table : ParquetTable or NumpyTable
-        The file.
-    labels : Labels
-        Which labels are positive.
-    target : str
-        Name of the column of labels.
-    features : list of str or None
-        Columns to learn from; None: all but the target.
-    fill_missing : float or None
-        What stands for a missing value; None: a row with a missing value is bad.
-    ignore : sequence of str
-        Columns not to learn from, where `features` is None.
+    The arguments are those of `CSVFile`, with an open Parquet or NumPy file.
     """
 
     unit = "row"

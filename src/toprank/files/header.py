@@ -42,17 +42,7 @@ class Header(NamedTuple):
 def read_header(content: Content, delimiter: str | None) -> Header:
     """The names of the columns, in UTF-8, perhaps in quotes; blanks around a name do not count.
 
-    Parameters
-    ----------
-    content : Content
-        A file at its beginning.
-    delimiter : str or None
-        One character; None: the one of ``, ; tab |`` that the line has most of.
-
-    Returns
-    -------
-    Header
-        At least one name.
+    Without a delimiter it is the one of ``, ; tab |`` that the line has most of.
     """
     path = content.path
     if delimiter is not None and not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n'):

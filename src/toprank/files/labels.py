@@ -73,15 +73,7 @@ def _bytes(text: str) -> NDArray[np.uint8]:
 
 
 def labels_in(series: Any, labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """1 for positives and 0 for all others, and which rows have a label that can be read.
-
-    Parameters
-    ----------
-    series : polars.Series of strings
-        The labels as they stand in the file.
-    labels : Labels
-        Which are positive.
-    """
+    """1 for positives and 0 for all others, and which rows have a label that can be read; of texts as in the file."""
     pl = polars()
     text = series.str.strip_chars()
     if labels.mode in (ZERO_ONE, NUMERIC):
@@ -106,23 +98,7 @@ def known_text(text: Any, but: str | None = None) -> Any:
 def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_], str]:
     """Labels as 1 for positives and 0 for all others, which rows have a label, and the positive label.
 
-    Labels 0 and 1, -1 and 1, or false and true need no `positive`.
-
-    Parameters
-    ----------
-    series : polars.Series of strings
-        The column of labels as it stands in the file.
-    positive : str or None
-        The positive label.
-
-    Returns
-    -------
-    y : ndarray of shape (n_rows,)
-        0 where there is no label.
-    known : ndarray of shape (n_rows,)
-        Whether there is a label.
-    positive : str
-        The positive label.
+    The series holds texts as in the file. Labels 0 and 1, -1 and 1, or false and true need no `positive`.
     """
     series = known_text(series.str.strip_chars(), None if positive is None else positive.strip())
     known = series.is_not_null().to_numpy()

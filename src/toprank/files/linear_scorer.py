@@ -21,19 +21,9 @@ class LinearScorer:
 
     .. math:: s(x) = b + \sum_j v_j (x_j - c_j) + \sum_{j\,\text{missing}} u_j + \sum_l g_l(x_l)
 
-    with :math:`v_j (x_j - c_j)` left out where :math:`x_j` is missing, which has its own term :math:`u_j`; and a
-    table of values :math:`g_l` for each categorical column.
-
-    Attributes
-    ----------
-    numbers : list of str
-        Columns of numbers.
-    slopes, centres, if_missing : ndarray
-        v, c and u.
-    categories : dict
-        Of each categorical column the values of g by category, and that of an unknown category.
-    constant : float
-        b.
+    with `slopes` v and `centres` c of the columns of `numbers`; v (x - c) is left out where x is missing, which has its
+    own term u, `if_missing`. `categories` holds for each categorical column the values of g by category, and that of an
+    unknown one; `constant` is b.
     """
 
     numbers: list[str]
@@ -92,15 +82,7 @@ class NotFiniteError(TableError):
 def linear_scorer(model: Any) -> LinearScorer | None:
     """The scorer of a `TableModel`, equal to its `decision_function` but for rounding; None if it is not linear.
 
-    Parameters
-    ----------
-    model : TableModel
-        Fitted.
-
-    Returns
-    -------
-    LinearScorer or None
-        None for kernels, votes of several models, arrays and sparse rows.
+    So it is for kernels, votes of several models, arrays and sparse rows.
     """
     from toprank.inspection import linear_coefficients
 

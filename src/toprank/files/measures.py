@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Measure:
-    """A number with an interval.
-
-    Attributes
-    ----------
-    name : str
-        For machines.
-    title : str
-        For people.
-    value, lower, upper : float
-        The estimate and the limits of its interval, nan where there are none.
-    """
+    """An estimate with a name for machines, a title for people, and the limits of its interval, which may be nan."""
 
     name: str
     title: str
@@ -60,28 +50,11 @@ def measure(
     rates: Sequence[float] = (0.01, 0.05),
     confidence: float = 0.95,
 ) -> Measures:
-    """Measure scores; above zero means positive.
+    """Measure scores of rows with labels 0 and 1; above zero means positive.
 
     Shares of counted rows have the exact limits of Clopper and Pearson, with the negatives as they are; the area under
-    the curve has the approximate limits of DeLong. They are those of the report page.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_rows,)
-        1 for positives, else 0.
-    scores : ndarray of shape (n_rows,)
-        The decision function.
-    ks : sequence of int
-        Lengths of the list; those longer than the table are left out.
-    rates : sequence of float
-        False positive rates.
-    confidence : float
-        Of the intervals.
-
-    Returns
-    -------
-    Measures
-        Counts and measures.
+    the curve has the approximate limits of DeLong. They are those of the report page. Of the list's lengths `ks`, those
+    longer than the table are left out.
     """
     from toprank.metrics import wmw_score
     from toprank.ranking.intervals import delong

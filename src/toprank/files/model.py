@@ -183,18 +183,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
         return self.keep_fitted(clone(self.estimator).fit(self.rows(X), np.asarray(y)))
 
     def keep_fitted(self, estimator: Any) -> Self:
-        """Take an estimator that is fitted already.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted to rows as `rows` makes them.
-
-        Returns
-        -------
-        self
-            The fitted model.
-        """
+        """Take an estimator that is fitted already, to rows as `rows` makes them."""
         self.estimator_ = estimator
         self.classes_ = np.array([0, 1])
         self.summary_: dict[str, Any] = {}
@@ -207,18 +196,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
         return self
 
     def rows(self, X: Any) -> Any:
-        """A table as the estimator takes it.
-
-        Parameters
-        ----------
-        X : dataframe or CSR array
-            A table with at least the columns, or svmlight rows.
-
-        Returns
-        -------
-        polars.DataFrame, ndarray or CSR array
-            The columns of the model alone.
-        """
+        """A table, or svmlight rows, as the estimator takes it: the columns of the model alone."""
         if (self.columns is None) != issparse(X):
             needs = "rows of an svmlight file" if self.columns is None else f"a table with {len(self.columns)} columns"
             raise TableError(f"the model takes {needs}, got {type(X).__name__}; give what it was fitted to")

@@ -28,11 +28,6 @@ class NumpyTable:
 
     Columns of an .npy file are named by their numbers from 0, or by the fields of a structured array. In an .npz file
     an array of one dimension is a column of its name, and one of two dimensions, such as X, the columns X_0, X_1, ….
-
-    Parameters
-    ----------
-    path : str
-        The file.
     """
 
     def __init__(self, path: str) -> None:

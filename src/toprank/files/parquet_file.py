@@ -13,13 +13,7 @@ _BLOCK_VALUES = 2_000_000
 
 
 class ParquetTable:
-    """A Parquet file; positions are numbers of rows.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    """
+    """A Parquet file; positions are numbers of rows."""
 
     def __init__(self, path: str) -> None:
         pl = polars()

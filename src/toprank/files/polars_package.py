@@ -11,19 +11,9 @@ _working_in: int | None = None  # the process in which its threads have answered
 
 
 def polars(needed: str) -> Any:
-    """The package.
+    """The package; errors say who needs it, as in "tables need".
 
-    Parameters
-    ----------
-    needed : str
-        Who needs it, for errors: "tables need", say.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed.
-    RuntimeError
-        If its threads stayed behind in the process that this one was forked from. Work given to them would never end.
+    It is refused if its threads stayed behind in the process that this one was forked from: work would never end.
     """
     try:
         import polars as package

@@ -9,19 +9,9 @@ from toprank.files.columns import CATEGORY, MOST_CATEGORIES
 
 
 def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
-    """A pipeline that takes prepared frames: medians and scaling for numbers, one-hot columns for categories.
+    """A pipeline for prepared frames: medians and scaling for numbers, one-hot columns for categories, then the ranker.
 
-    Parameters
-    ----------
-    used : dict
-        Names and kinds of the columns of such a frame, in their order; see `toprank.files.columns`.
-    ranker : estimator
-        The last step, named "rank".
-
-    Returns
-    -------
-    sklearn.pipeline.Pipeline
-        Not fitted.
+    `used` has names and kinds of the columns in their order; see `toprank.files.columns`.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline

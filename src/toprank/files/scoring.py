@@ -32,17 +32,10 @@ _PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of some rows.
+    """Scores of some rows, above zero for positives, and how far the file is read.
 
-    Attributes
-    ----------
-    ids : polars.Series
-        Identifiers as they stand in the file, named by their column; without such a column numbers of rows from 1,
-        named "row".
-    scores : ndarray of shape (n_rows,)
-        The decision function: above zero means positive.
-    position : int
-        How far the file is read.
+    Identifiers are a series of polars, as they stand in the file and named by their column; without such a column
+    numbers of rows from 1, named "row".
     """
 
     ids: Any
@@ -66,21 +59,9 @@ def without_formulas(frame: Any) -> Any:
 
 
 def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterator[Scores]:
-    """Score a file batch by batch; the next batch is read while one is scored.
+    """Score a table batch by batch; the next batch is read while one is scored.
 
-    Parameters
-    ----------
-    source : table
-        Of `open_table`.
-    model : TableModel
-        The model.
-    id_column : str, optional
-        Column of identifiers; by default that of the model, where the file has it.
-
-    Yields
-    ------
-    Scores
-        Of the rows in their order.
+    Without `id_column` it is that of the model, where the file has it.
     """
     if check_kind(source, model):
         if id_column is not None:
@@ -144,13 +125,7 @@ def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
 
 
 class Best:
-    """The best rows of those that were added, the first ones among equals.
-
-    Parameters
-    ----------
-    count : int
-        How many to keep.
-    """
+    """The best rows of those that were added, so many, and the first ones among equals."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -31,16 +31,9 @@ def reading_errors() -> tuple[type[BaseException], ...]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a file.
+    """Some rows of a file, the number of the first, from 0, and how far it is read, in the unit of the source's `size`.
 
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        The columns that were asked for: numbers as doubles with nan for missing, texts as strings with null.
-    first_row : int
-        Number of the first row, from 0.
-    position : int
-        How far the file is read, in the unit of the source's `size`.
+    In the frame of polars numbers are doubles with nan for missing, and texts are strings with null.
     """
 
     frame: Any

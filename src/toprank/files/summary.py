@@ -16,24 +16,10 @@ _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma"
 
 
 def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict[str, Any]:
-    """What `info` and `evaluate` want to know of any model, in plain data.
+    """What `info` and `evaluate` want to know of any fitted `TableModel`, in plain data, without what only a fit knows.
 
-    Parameters
-    ----------
-    model : TableModel
-        The fitted model.
-    method : str
-        Name of the method.
-    path : str
-        The file that it learned from.
-    data : dict
-        How many "rows" the file has, how many "positives", how many rows were "learned_from", and which share was held
-        out ("holdout", 0 for none) by which "seed".
-
-    Returns
-    -------
-    dict
-        As `summary_` of the model holds it, without what only a fit knows.
+    `data` says how many "rows" the file has, how many "positives", how many rows were "learned_from", and which share
+    was held out ("holdout", 0 for none) by which "seed".
     """
     last = scorer_of(model.estimator_)
     given = last.get_params()

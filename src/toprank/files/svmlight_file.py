@@ -27,21 +27,7 @@ _MARK = codecs.BOM_UTF8
 
 
 class SvmlightFile(TextFile):
-    """Rows ``label index:value ...``, as CSR.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    labels : Labels
-        Which labels are positive.
-    n_features : int or None
-        Number of features; None: the file is read once for the largest index.
-    zero_based : bool
-        Whether the first feature has the index 0 instead of 1.
-    grows : bool
-        Whether a last line without its end is left for later.
-    """
+    """Rows ``label index:value ...``, as CSR; without `n_features` the file is read once for the largest index."""
 
     def __init__(
         self, path: str, labels: Labels, n_features: int | None, zero_based: bool, grows: bool = False
@@ -123,15 +109,7 @@ class SparseBatch:
 
 
 class SvmlightTable:
-    """Rows ``label index:value ...``; the features have no names.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    zero_based : bool
-        Whether the first feature has the index 0 instead of 1.
-    """
+    """Rows ``label index:value ...``; the features have no names."""
 
     names: tuple[str, ...] = ()
 
@@ -141,14 +119,9 @@ class SvmlightTable:
         self.size = content_size(path)
 
     def batches(self, n_features: int | None = None, positive: float | None = None) -> Iterator[SparseBatch]:
-        """Rows, some megabytes at a time.
+        """Rows, some megabytes at a time; without `n_features` the file is read before for the largest index.
 
-        Parameters
-        ----------
-        n_features : int, optional
-            Number of features; by default the file is read once for the largest index.
-        positive : float, optional
-            The positive label; all others are negative. By default labels are 1, and 0 or -1.
+        Without `positive` labels are 1, and 0 or -1; otherwise all others are negative.
         """
         source = SvmlightFile(self.path, number_labels(positive), n_features, self.zero_based)
         row = 0

@@ -28,14 +28,7 @@ _MUCH_TEXT = 4 << 20
 class TextFile:
     """Lines of a file in blocks, with their places; a subclass makes rows of them.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    labels : Labels
-        Which labels are positive.
-    grows : bool
-        Whether the file may still be written to: a last line without its end is then left for later.
+    A file that `grows` may still be written to: a last line without its end is then left for later.
     """
 
     unit = "line"

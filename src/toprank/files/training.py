@@ -20,22 +20,9 @@ Advance = Callable[[int], Any]
 
 @dataclass
 class LabelledRows:
-    """Rows with labels.
+    """Rows, a frame of polars or a CSR array, with labels 0 and 1 and what the user should know.
 
-    Attributes
-    ----------
-    X : polars.DataFrame or CSR array
-        The rows.
-    y : ndarray of shape (n_rows,)
-        1 for positives, else 0.
-    positive : str
-        The positive label.
-    columns : Columns or None
-        Which columns are used; None for svmlight, and where a model says it.
-    ids : polars.Series or None
-        Identifiers.
-    notes : list of str
-        What the user should know.
+    There are no columns for svmlight and where a model knows them.
     """
 
     X: Any
@@ -61,30 +48,7 @@ def read_to_learn(
     categorical: Collection[str] = (),
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
-    """All rows of a file, and how to use its columns.
-
-    Parameters
-    ----------
-    source : table
-        Of `open_table`.
-    target : str
-        Column of the labels; not for svmlight.
-    positive : str, optional
-        The positive label.
-    id_column : str, optional
-        Column that identifies rows; it is not learned from.
-    ignore : collection of str
-        Columns not to learn from.
-    categorical : collection of str
-        Columns whose values are categories even if they are numbers.
-    advance : callable
-        Gets the position in the file now and then.
-
-    Returns
-    -------
-    LabelledRows
-        Rows without a label are left out, which a note says.
-    """
+    """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance)
     if target is None:
@@ -113,25 +77,9 @@ def read_to_test(
     all_columns: bool = False,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
-    """All rows of a file with the columns of a model, and labels.
+    """All rows of a table with a label and at least the columns of a model; with `all_columns` the others too, as text.
 
-    Parameters
-    ----------
-    source : table
-        Of `open_table`.
-    model : TableModel
-        The model; it also knows the target, the positive label and the identifier where they are not given.
-    target, positive, id_column : str, optional
-        As in `read_to_learn`.
-    all_columns : bool, default=False
-        Read the other columns too, as text.
-    advance : callable
-        Gets the position in the file now and then.
-
-    Returns
-    -------
-    LabelledRows
-        X has at least the columns of the model.
+    The model knows the target, the positive label and the identifier where they are not given.
     """
     positive = positive or model.positive
     if check_kind(source, model):

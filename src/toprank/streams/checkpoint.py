@@ -74,18 +74,9 @@ class State:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file for the state of one run.
+    """A file for the state of one run: what its result depends on besides the data, and classes that it may hold.
 
-    Parameters
-    ----------
-    path : str
-        The file.
-    settings : dict
-        What the result depends on besides model and data.
-    began_with : str
-        Fingerprint of the model at the start.
-    trusted : tuple of classes
-        As in `toprank.save`.
+    `began_with` is the fingerprint of the model at the start.
     """
 
     path: str

@@ -19,13 +19,7 @@ CLASSES = np.array([0, 1])
 
 
 class Learner:
-    """The last step of a model and the fitted steps before it.
-
-    Parameters
-    ----------
-    model : estimator
-        It is changed by learning.
-    """
+    """The last step of a model, which learning changes, and the fitted steps before it."""
 
     def __init__(self, model: Any) -> None:
         last = model[-1] if isinstance(model, Pipeline) else model

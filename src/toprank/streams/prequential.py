@@ -13,15 +13,7 @@ COLUMNS = ("rows", "auc", "tpr_at_fpr", "positives")
 
 
 class Prequential:
-    """Metrics of consecutive windows of a stream.
-
-    Parameters
-    ----------
-    window : int
-        Scored rows in a window.
-    max_fpr : float
-        False-alarm budget of the true positive rate.
-    """
+    """Metrics of consecutive windows of so many scored rows; `max_fpr` is the budget of the true positive rate."""
 
     def __init__(self, window: int, max_fpr: float) -> None:
         self.window = window
