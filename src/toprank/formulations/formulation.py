@@ -25,16 +25,8 @@ Over = Literal["negatives", "all"]
 class Formulation:
     """What is minimised, apart from the penalty.
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-        The loss.
-    threshold : Threshold
-        How the threshold follows from the scores.
-    over : {"negatives", "all"}
-        The rows that the threshold looks at.
-    false_positives : bool
-        Whether negatives above the threshold are penalised too, which makes the problem non-convex.
+    `over` says which rows the threshold looks at, and `false_positives` whether negatives above the threshold are
+    penalised too, which makes the problem non-convex.
     """
 
     surrogate: Surrogate

@@ -62,23 +62,7 @@ class Kernel:
     ) -> Kernel:
         """Check the parameters, and compute γ from X as scikit-learn does, but with the weights of the rows.
 
-        Parameters
-        ----------
-        kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable
-            A callable gets two blocks of rows and returns the matrix of their kernel values.
-        X : {ndarray, CSR} of shape (n_samples, n_features)
-            Rows to learn from.
-        gamma : {"scale", "auto"} or float
-            "scale" is 1 / (n_features · X.var()), "auto" is 1 / n_features.
-        degree, coef0 : float
-            Parameters of "poly" and "sigmoid".
-        weights : ndarray of shape (n_samples,), optional
-            Weights of the rows in the variance: a weight of 2 equals a repeated row.
-
-        Returns
-        -------
-        Kernel
-            With numbers for all parameters.
+        "scale" is 1 / (n_features · X.var()), where a weight of 2 equals a repeated row, "auto" is 1 / n_features.
         """
         if not (callable(kernel) or kernel in NAMES):
             names = ", ".join(map(repr, NAMES))

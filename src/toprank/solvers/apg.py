@@ -201,29 +201,9 @@ def solve_apg(
 ) -> Solution:
     """Solve by accelerated projected gradients on the dual; the steps are in the docstring of the module.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its threshold has to be a maximum or a mean of the k largest scores (`TopMean`).
-    tol : float
-        Relative duality gap at which to stop, or the change of g in the paper's scaling, m times the dual objective.
-    max_iter : int
-        Largest number of iterations, each of two passes and one more for each time that L is doubled.
-    stop : {"gap", "objective"}
-        The certificate, or the paper's rule.
-    adaptive : bool
-        Whether to restart the momentum, and to estimate L; the paper does neither.
-    patience : int, optional
-        Stop without success after so many iterations that did not halve the gap.
-    verbose : int
-        Whether to log each iteration.
-    start : Solution, optional
-        An earlier solution of this solver for the same rows; its dual point is the first one.
-
-    Returns
-    -------
-    Solution
-        The best point seen, with the certificate; `state` is the last `DualPoint`.
+    An iteration costs two passes, and one more for each time that L is doubled. `stop` is the certificate, "gap", or
+    the paper's rule, "objective", by which `tol` is the change of g. `patience` ends the run without success after so
+    many iterations that did not halve the gap. The `state` of the solution is the last `DualPoint`.
     """
     require_fit("apg", problem)
     if stop not in ("gap", "objective"):

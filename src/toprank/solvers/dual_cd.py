@@ -81,25 +81,8 @@ def solve_dual_cd(
 ) -> Solution:
     """Minimise by Algorithm 3.1 of the kernel paper; the module's docstring has the steps and the limits.
 
-    Parameters
-    ----------
-    problem : KernelProblem
-        With the quadratic loss or the hinge, and the mean of the k largest scores or the surrogate quantile.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of pair updates; the paper makes 20,000.
-    verbose : int
-        Above zero, log the history.
-    start : Solution, optional
-        Result of an earlier run on the same rows, with any penalty; the first point is along its last one.
-    random_state : int, RandomState or None
-        Source of the random variables.
-
-    Returns
-    -------
-    Solution
-        With c as its `coef`; the state is the last point.
+    `max_iter` counts updates of a pair, of which the paper makes 20,000. The first point is along the last one of
+    `start`.
     """
     require_fit("dual-cd", problem)
     dual, incumbent = _Dual.of(problem), Incumbent(problem, tol, Recorder(verbose))

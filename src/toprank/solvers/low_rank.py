@@ -81,26 +81,8 @@ def solve_low_rank(
 ) -> Solution:
     """Minimise on a growing subspace; the module's docstring has the steps.
 
-    Parameters
-    ----------
-    problem : KernelProblem
-        With the mean of the k largest scores or the surrogate quantile, and any surrogate.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of Newton steps in total.
-    verbose : int
-        Above zero, log the history, one row for each linear problem.
-    start : Solution, optional
-        Result of this function or of another kernel solver on the same rows: its support vectors are the first pivots.
-    first_rank, most_rank : int
-        Number of pivots to begin with, and the largest number of them. By default the factor takes at most 400 MB:
-        2,000 pivots for 50,000 rows of float32, 1,000 for float64.
-
-    Returns
-    -------
-    Solution
-        With c as its `coef`.
+    `max_iter` counts all Newton steps. The support vectors of `start`, by any kernel solver, are the first pivots;
+    there are `first_rank` of them to begin with and `most_rank` at most, by default as many as fit into 400 MB.
     """
     most = default_most_rank(problem.gram) if most_rank is None else min(most_rank, problem.gram.n)
     incumbent = Incumbent.from_zero(problem, problem.gram.n, tol, verbose)

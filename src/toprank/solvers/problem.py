@@ -1,4 +1,9 @@
-"""What a solver gets and what it gives back."""
+"""What a solver gets and what it gives back.
+
+All solvers are functions ``solve(problem, *, tol, max_iter, verbose, start)``: `tol` is the relative duality gap at
+which to stop, `max_iter` the largest number of iterations, with `verbose` above zero the history is logged, and `start`
+is the `Solution` of an earlier run to start from. Those that draw numbers take `random_state` too.
+"""
 
 from __future__ import annotations
 
