@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError, Message
 from toprank.matrices.dense_or_sparse import matvec, one_blas_thread
 from toprank.matrices.kernel import Kernel, on_all_cores
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 # Rows of a block of a product, and of a stripe of the whole matrix; fixed, so that sums do not depend on the cores.
 _BLOCK_ROWS = 256
 # Rows whose part of the matrix is looked at for negative eigenvalues.

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats
 from toprank.exceptions import InputError
 from toprank.matrices import gaussian
 from toprank.matrices.dense_or_sparse import in_parallel, one_blas_thread
 from toprank.matrices.operand import Operand, float_type, products, squared_norms, without_duplicates
 from toprank.saved_state import Kind, Number, Schema
 
-Floats = NDArray[np.float64]
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Entries of a tile: its product and its exponential stay in the cache of a core.
 _TILE_ENTRIES = 1 << 17

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, check_indices, is_positive, two_classes
 from toprank.checks import require_count, require_positive, require_share
 from toprank.online._documentation import SHARED_TEXT
@@ -64,7 +65,7 @@ class OnlineRanker(BinaryClassifier):
     max_fpr: float | None = None
     threshold_window: int = 1000
 
-    weights_: NDArray[np.float64] = field(init=False)
+    weights_: Floats = field(init=False)
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
@@ -176,12 +177,12 @@ class OnlineRanker(BinaryClassifier):
             )
         return np.asarray(known)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """The direction w, where it is not stored as such."""
         return self.weights_
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """A copy of the direction w, of shape (1, n_features)."""
         check_is_fitted(self, "classes_")
         return np.array(self._weights())[None, :]
@@ -193,7 +194,7 @@ class OnlineRanker(BinaryClassifier):
         return threshold(Scores(self.recent_scores_, self.n_scores_), self.max_fpr)
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """−threshold_, of shape (1,)."""
         return np.array([-self.threshold_])
 
@@ -203,7 +204,7 @@ class OnlineRanker(BinaryClassifier):
         check_is_fitted(self, "classes_")
         return int(self.n_scores_.sum())
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Score minus threshold: above zero means positive.
 
         {rows_and_scores}
@@ -213,7 +214,7 @@ class OnlineRanker(BinaryClassifier):
         check_indices(X)
         return np.asarray(self._scores(X) - self.threshold_, dtype=np.float64)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         """Scores of validated rows."""
         return scores_of(X, self._weights())
 
@@ -250,7 +251,7 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _as_rows(X: Any, positive: NDArray[np.bool_], weights: NDArray[np.float64], kept: NDArray[np.bool_]) -> Rows:
+def _as_rows(X: Any, positive: Mask, weights: Floats, kept: Mask) -> Rows:
     """The rows of positive weight in canonical CSR form, float64, without zeros."""
     X = csr_array(X, dtype=np.float64)
     largest = float(max(X.data.max(initial=0.0), -X.data.min(initial=0.0)))

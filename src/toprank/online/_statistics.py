@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.online._rows import record, sparse_dot
 from toprank.saved_state import Array
@@ -32,11 +32,11 @@ class Statistics(NamedTuple):
     `squares` holds their sums, and is empty if the steps are not adapted to the features.
     """
 
-    weights: NDArray[np.float64]
-    total: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scatter: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    weights: Floats
+    total: Floats
+    mean: Floats
+    scatter: Floats
+    squares: Floats
 
 
 @compiled(nogil=True)

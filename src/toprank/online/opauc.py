@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.checks import require_count
 from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of, started_with
 from toprank.online._low_rank import LowRank, learn_low_rank
@@ -148,12 +148,12 @@ class OPAUC(OnlineRanker):
             state = LowRank(*[getattr(self, f"{name}_") for name in LowRank._fields])
             learn_low_rank(rows, state, scores, float(self.learning_rate), float(self.alpha))
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         if self.rank is None:
             return self.weights_
         return np.asarray(self.scale_[0] * self.base_ + self.basis_ @ self.p_)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         if self.rank is None:
             return super()._scores(X)
         return np.asarray(self.scale_[0] * (X @ self.base_) + (X @ self.basis_) @ self.p_)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.online._base import OnlineRanker, require_steps
 from toprank.online._rows import SCALE, Rows, Scores, discount, record, scores_of, sparse_dot
@@ -79,10 +79,10 @@ class UniExp(OnlineRanker):
         rate, alpha = float(self.learning_rate), float(self.alpha)
         learn_pointwise(rows, self.base_, self.scale_, self.count_, scores, rate, alpha)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         return np.asarray(self.scale_[0] * self.base_)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         return np.asarray(self.scale_[0] * scores_of(X, self.base_))
 
 

@@ -43,15 +43,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 from toprank.solvers.projection import project_balanced, project_capped
 from toprank.solvers.registry import require_fit
 
-Floats = NDArray[np.float64]
 # Bounds of the margin ε, and the relative rounding of g that the acceptance test forgives.
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-12, 0.1
 _ROUNDING = 1e-14

@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats, Rows
 from toprank.compiled import compiled
 from toprank.solvers._dual_cd_steps import (
     Line,
@@ -63,7 +64,6 @@ from toprank.solvers.problem import DualPoint, Recorder, Solution
 from toprank.solvers.projection import within_caps
 from toprank.solvers.registry import require_fit
 
-Floats = NDArray[np.float64]
 # What the threshold makes of β; without caps the plain maximum.
 PLAIN, CAPPED, QUADRATIC, HINGE = 0, 1, 2, 3
 # A gain below this share of the dual objective counts as none: the error of the scores is about its root.
@@ -122,7 +122,7 @@ class Terms(NamedTuple):
     """
 
     kind: int
-    rows: NDArray[np.intp]
+    rows: Rows
     m: int
     limits: Floats
     losses: Losses
@@ -203,7 +203,7 @@ class _Dual:
             return shift * float(beta.sum()) - tau * float((beta / q).max()) / max_slope
         return 0.0
 
-    def ascend(self, chosen: NDArray[np.intp], scores: Floats, variables: Floats, least: float) -> int:
+    def ascend(self, chosen: Rows, scores: Floats, variables: Floats, least: float) -> int:
         """Iterate with the given first variables, in place; returns how many of them found a pair with a gain."""
         gram, terms, moves = self.problem.gram, self.terms, 0
         if self.whole is not None:

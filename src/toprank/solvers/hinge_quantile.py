@@ -31,15 +31,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
 from toprank.solvers.problem import DualPoint, Problem
-
-Floats = NDArray[np.float64]
 
 # A row is left out of a system if weight · (‖x‖² + ‖centre‖²) is less than this part of α / (number of rows).
 _NEGLIGIBLE = 1e-3

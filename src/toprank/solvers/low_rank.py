@@ -34,8 +34,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.gram import Gram
@@ -46,8 +46,6 @@ from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
 from toprank.solvers.projection import within_caps
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
-
-Floats = NDArray[np.float64]
 
 # Bytes that the factor may take.
 _MOST_BYTES = 400_000_000

@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.formulations.thresholds import top_mean
 
-Floats = NDArray[np.float64]
 _MAX_STEPS = 200
 
 

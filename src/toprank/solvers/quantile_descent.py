@@ -26,17 +26,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar, nnls
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats
 from toprank.formulations.thresholds import Threshold
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
 from toprank.solvers.registry import require_fit
-
-Floats = NDArray[np.float64]
 
 # Half-widths of the windows of the smoothed quantile, as shares of its level.
 WINDOWS = (1.0, 0.5, 0.25, 0.1)

@@ -40,15 +40,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats, Rows
 from toprank.formulations.formulation import Formulation
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # By default an epoch has this many minibatches: more of them make more progress on a pass over the data, but the
 # delayed version looks at all scores once a minibatch.

@@ -33,9 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import Surrogate
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
@@ -43,7 +43,6 @@ from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 
-Floats = NDArray[np.float64]
 _EPSILON = float(np.finfo(float).eps)
 
 # Steps for one Huberised hinge.
