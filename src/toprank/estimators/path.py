@@ -51,12 +51,7 @@ class RegularizationPath:
 
 
 def path(
-    estimator: TopClassifier,
-    X: Any,
-    y: Any,
-    *,
-    alphas: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    estimator: TopClassifier, X: Any, y: Any, *, alphas: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> RegularizationPath:
     """Fit an estimator for many penalties at little more than the cost of a few.
 

@@ -100,11 +100,7 @@ class NystroemFeatures:
 
     @staticmethod
     def fit(
-        kernel: Kernel,
-        X: Any,
-        n_components: int,
-        random_state: np.random.RandomState,
-        weights: Floats | None = None,
+        kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState, weights: Floats | None = None
     ) -> NystroemFeatures:
         """Draw the rows, and decompose their kernel matrix; directions that it does not have are left out."""
         weights = np.ones(X.shape[0]) if weights is None else weights

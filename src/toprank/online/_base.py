@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -20,7 +19,7 @@ from toprank.checks import require_count, require_positive, require_share
 from toprank.online._documentation import SHARED_TEXT
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
-from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Known, Rule, Schema, Table, count
+from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Rule, Schema, Table, count
 
 # Squares of sums of features, and features times factors of steps, have to stay far from the largest number.
 _LARGEST_VALUE = 1e50
@@ -30,11 +29,6 @@ _LARGEST_STATE = 2**31
 def started_with(**rules: Rule) -> Table:
     """The rule for the parameters that a model started with."""
     return Table({"threshold_window": count(1), **rules})
-
-
-def of_start(name: str) -> Callable[[Known], Any]:
-    """A parameter as it was when the state got its shape, for a schema."""
-    return lambda known: known["started_with_"][name]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,7 +45,7 @@ class OnlineRanker(BinaryClassifier):
             **FEATURES,
             "classes_": TWO_CLASSES,
             "started_with_": started_with(),
-            "recent_scores_": Array("f8", (2, of_start("threshold_window")), rowwise=True),
+            "recent_scores_": Array("f8", (2, lambda known: known["started_with_"]["threshold_window"]), rowwise=True),
             "n_scores_": Array("i8", (2,), low=0, high=LARGEST_COUNT),
         },
         relations={
@@ -74,6 +68,15 @@ class OnlineRanker(BinaryClassifier):
     @abstractmethod
     def _learn(self, rows: Rows, scores: Scores) -> None:
         """Learn from rows one after the other, and record the score that each had before."""
+
+    def _keep(self, state: Any, prefix: str = "") -> None:
+        """Set the arrays of a state of the compiled loops, a named tuple, as attributes."""
+        for name, array in state._asdict().items():
+            setattr(self, f"{prefix}{name}_", array)
+
+    def _state(self, kind: Any, prefix: str = "") -> Any:
+        """The state of that kind, of the attributes."""
+        return kind(*[getattr(self, f"{prefix}{name}_") for name in kind._fields])
 
     def _check_parameters(self) -> None:
         if self.max_fpr is not None:
@@ -222,13 +225,21 @@ class OnlineRanker(BinaryClassifier):
         return hasattr(self, "classes_")
 
 
-def require_steps(ranker: Any, remedy: str) -> None:
-    """Check `learning_rate` and `alpha`."""
-    require_positive("learning_rate", ranker.learning_rate, remedy)
-    if not (isinstance(ranker.alpha, Real) and 0 <= float(ranker.alpha) < np.inf):
-        raise ValueError(f"alpha must be at least 0 and finite, got {ranker.alpha!r}; use a value such as 1e-4")
-    for name in ("learning_rate", "alpha"):
-        require_factor(name, getattr(ranker, name))
+@dataclass(eq=False, repr=False, kw_only=True)
+class GradientRanker(OnlineRanker):
+    """Base of the online rankers that take steps of a given length along the gradient of a penalised loss."""
+
+    learning_rate: float = 0.01
+    alpha: float = 1e-4
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_positive("learning_rate", self.learning_rate, f"use a value such as {type(self).learning_rate}")
+        alpha: Any = self.alpha
+        if not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
+            raise ValueError(f"alpha must be at least 0 and finite, got {alpha!r}; use a value such as 1e-4")
+        for name in ("learning_rate", "alpha"):
+            require_factor(name, getattr(self, name))
 
 
 def require_factor(name: str, value: Any) -> None:

@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Mask
 from toprank.compiled import compiled
-from toprank.online._confidence import (
-    LARGEST_INFORMATION,
-    forget_full,
-    information,
-    multiplier,
-    project,
-    shrink,
-)
+from toprank.online._confidence import LARGEST_INFORMATION, forget_full, information, multiplier, project, shrink
 from toprank.online._rows import discount, record, sparse_dot
 from toprank.online.buffers import count, filled, insert
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from toprank.arrays import Floats
 from toprank.compiled import compiled
+from toprank.online._base import require_room
 from toprank.online._rows import record, sparse_dot
 from toprank.saved_state import Array
 
@@ -24,6 +25,18 @@ STATISTICS = {
     "mean_": Array("f8", (2, "n_features_in_"), rowwise=True),
     "scatter_": Array("f8", (2, "n_features_in_", "n_features_in_"), rowwise=True),
 }
+
+
+def statistics_of_no_rows(n_features: int, n_squares: int, remedy: str) -> Statistics:
+    """What a ranker starts with."""
+    require_room(f"two covariances of {n_features} features", 2 * n_features**2, remedy)
+    return Statistics(
+        weights=np.zeros(n_features),
+        total=np.zeros(2),
+        mean=np.zeros((2, n_features)),
+        scatter=np.zeros((2, n_features, n_features)),
+        squares=np.zeros(n_squares),
+    )
 
 
 class Statistics(NamedTuple):

@@ -286,12 +286,7 @@ class WMWRanker(Estimator):
             require_count("max_iter", self.max_iter)
 
     def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        pairs: ArrayLike | None,
-        pair_weight: ArrayLike | None,
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, pairs: ArrayLike | None, pair_weight: ArrayLike | None
     ) -> None:
         X, y = self._validate(X, y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
