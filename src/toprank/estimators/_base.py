@@ -26,16 +26,7 @@ from toprank.base import (
 from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._weights import usable_weights
-from toprank.estimators.back_ends import (
-    KEPT,
-    KEPT_RELATIONS,
-    BackEnd,
-    Expansion,
-    Features,
-    Linear,
-    Task,
-    scores_of,
-)
+from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, BackEnd, Expansion, Features, Linear, Task, scores_of
 from toprank.exceptions import DegenerateSolutionWarning, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate

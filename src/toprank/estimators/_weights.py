@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask
 from toprank.formulations.formulation import Formulation
 
-Floats = NDArray[np.float64]
 # Weights in between are taken as they are.
 _SMALL, _LARGE = 1e-100, 1e100
 
 
-def usable_weights(weights: Floats, positive: NDArray[np.bool_], formulation: Formulation) -> Floats:
+def usable_weights(weights: Floats, positive: Mask, formulation: Formulation) -> Floats:
     """Weights of a moderate scale, and zero for rows that cannot change the result at double precision.
 
     1. Only their ratios count, unless a number of rows k is given: scale them by a power of two, which is exact, if the

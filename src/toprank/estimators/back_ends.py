@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
@@ -46,9 +47,9 @@ class Task:
     """
 
     X: Any
-    positive: NDArray[np.bool_]
-    weights: NDArray[np.float64]
-    numbers: NDArray[np.intp]
+    positive: Mask
+    weights: Floats
+    numbers: Rows
     formulation: Formulation
     settings: Mapping[str, Any]
 
@@ -250,7 +251,7 @@ def scores_of(model: Any, X: Any) -> NDArray[Any]:
     return np.asarray(X @ coef)
 
 
-def _kernel(settings: Mapping[str, Any], X: Any, weights: NDArray[np.float64]) -> Kernel:
+def _kernel(settings: Mapping[str, Any], X: Any, weights: Floats) -> Kernel:
     shape = {name: settings[name] for name in ("gamma", "degree", "coef0")}
     return Kernel.resolve(settings["kernel"], X, weights=weights, **shape)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
+from toprank.arrays import Floats
 from toprank.estimators._base import TopClassifier
 from toprank.estimators.back_ends import Linear
 
@@ -30,13 +31,13 @@ class RegularizationPath:
         Objective, relative duality gap, iterations and passes over the data of each fit.
     """
 
-    alphas: NDArray[np.float64]
+    alphas: Floats
     coef: NDArray[Any]
     intercept: NDArray[Any]
-    objective: NDArray[np.float64]
-    dual_gap: NDArray[np.float64]
+    objective: Floats
+    dual_gap: Floats
     n_iter: NDArray[np.intp]
-    passes: NDArray[np.float64]
+    passes: Floats
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold of every row under every model, of shape (n_samples, n_alphas)."""
@@ -50,12 +51,7 @@ class RegularizationPath:
 
 
 def path(
-    estimator: TopClassifier,
-    X: Any,
-    y: Any,
-    *,
-    alphas: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    estimator: TopClassifier, X: Any, y: Any, *, alphas: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> RegularizationPath:
     """Fit an estimator for many penalties at little more than the cost of a few.
 

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from toprank.arrays import Floats
 from toprank.formulations.surrogates import Surrogate
-
-Floats = NDArray[np.float64]
 
 _SMALLEST_MULTIPLE = 1e-150
 _LARGEST_LOGARITHM = 300.0

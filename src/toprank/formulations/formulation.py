@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.surrogates import Surrogate
 from toprank.formulations.thresholds import Threshold
 
-Floats = NDArray[np.float64]
 Over = Literal["negatives", "all"]
 
 
@@ -25,16 +24,8 @@ Over = Literal["negatives", "all"]
 class Formulation:
     """What is minimised, apart from the penalty.
 
-    Parameters
-    ----------
-    surrogate : Surrogate
-        The loss.
-    threshold : Threshold
-        How the threshold follows from the scores.
-    over : {"negatives", "all"}
-        The rows that the threshold looks at.
-    false_positives : bool
-        Whether negatives above the threshold are penalised too, which makes the problem non-convex.
+    `over` says which rows the threshold looks at, and `false_positives` whether negatives above the threshold are
+    penalised too, which makes the problem non-convex.
     """
 
     surrogate: Surrogate
@@ -47,11 +38,11 @@ class Formulation:
         """Whether the problem is convex and so has a certificate."""
         return self.threshold.is_convex and not self.false_positives
 
-    def threshold_rows(self, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def threshold_rows(self, positive: Mask) -> Rows:
         """Numbers of the rows that the threshold looks at."""
         return np.flatnonzero(~positive) if self.over == "negatives" else np.arange(len(positive))
 
-    def negligible(self, positive: NDArray[np.bool_], weights: Floats) -> NDArray[np.bool_]:
+    def negligible(self, positive: Mask, weights: Floats) -> Mask:
         """Rows whose weight is too small to matter at double precision, in the loss and in the threshold."""
         rows = self.threshold_rows(positive)
         mask = np.full(len(weights), True)
@@ -60,7 +51,7 @@ class Formulation:
             mask[side] &= weights[side] <= self.surrogate.negligible_share * weights[side].sum()
         return mask
 
-    def evaluate(self, scores: Floats, positive: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats, float]:
+    def evaluate(self, scores: Floats, positive: Mask, weights: Floats) -> tuple[float, Floats, float]:
         """Loss, its (sub)gradient with respect to all scores, and the threshold."""
         rows = self.threshold_rows(positive)
         t, p = self.threshold.evaluate(scores[rows], weights[rows])

@@ -24,12 +24,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, rel_entr, xlog1py, xlogy
 
+from toprank.arrays import Floats
 from toprank.exceptions import InputError
 
-Floats = NDArray[np.float64]
 _LOG2 = float(np.log(2.0))
 # Gaps between scores beyond this are not considered: features are at most 1e15.
 LARGEST_GAP = 1e17

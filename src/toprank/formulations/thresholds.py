@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask
 from toprank.exceptions import InputError, Message
 from toprank.formulations.surrogates import LARGEST_GAP, Surrogate
 
-Floats = NDArray[np.float64]
 # A row of at most this part of a mean of scores does not move it by a rounding error of 1.
 _NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
@@ -62,7 +61,7 @@ class Threshold(ABC):
         """The threshold alone."""
         return self.evaluate(scores, weights)[0]
 
-    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+    def negligible(self, weights: Floats) -> Mask:
         """Rows whose weight is too small to move the threshold at double precision, whatever their scores."""
         return np.asarray(weights <= _NEGLIGIBLE * weights.sum())
 
@@ -104,7 +103,7 @@ class TopMean(Threshold):
         """Fill the largest scores up to their caps until the total is 1."""
         return top_mean(scores, self.caps(weights))
 
-    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+    def negligible(self, weights: Floats) -> Mask:
         """Rows of negligible cap; to the largest score every row counts."""
         caps = self.caps(weights)
         return np.zeros(len(weights), dtype=bool) if caps is None else np.asarray(caps <= _NEGLIGIBLE)
@@ -184,7 +183,7 @@ class SurrogateQuantile(Threshold):
         total = float(share @ self.surrogate.derivative(excess))
         return np.asarray(factor * self.beta / total * share * self.surrogate.curvature(excess))
 
-    def negligible(self, weights: Floats) -> NDArray[np.bool_]:
+    def negligible(self, weights: Floats) -> Mask:
         """Rows that no loss lifts to a visible part of τ."""
         return np.asarray(weights <= self.tau * self.surrogate.negligible_share * weights.sum())
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse import issparse
 
-Floats = NDArray[np.float64]
+from toprank.arrays import Floats, Rows
+
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
 # Entries that are converted to float64 at a time.
@@ -63,7 +64,7 @@ def _cheaper_dense(X: Any) -> bool:
     return bool(entries <= _FEW_ENTRIES or (entries <= _BLOCK_ENTRIES and X.nnz > 0.2 * entries))
 
 
-def _csr_sandwich(X: Any, active: NDArray[np.intp], weights: Floats) -> Floats:
+def _csr_sandwich(X: Any, active: Rows, weights: Floats) -> Floats:
     """The sum over the active rows in parts, whose number does not depend on the cores."""
     from toprank.matrices._csr_sandwich import csr_sandwich  # imports numba, which dense data do not need
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.kernel_approximation import RBFSampler
 
+from toprank.arrays import Floats, Rows
 from toprank.matrices.kernel import Kernel
 from toprank.saved_state import Array, Kind, Schema
 
-Floats = NDArray[np.float64]
 # Entries of a block of features or kernel values.
 _BLOCK_ENTRIES = 4_000_000
 # Rounding errors of a kernel value or a feature, at most.
@@ -55,7 +55,7 @@ def expansion_scores(kernel: Kernel, X: Any, terms: Any, coefficients: NDArray[A
     return in_blocks(lambda block: kernel_columns(kernel, block, terms) @ coefficients, X, len(coefficients))
 
 
-def draw_rows(weights: Floats, size: int, random_state: np.random.RandomState) -> NDArray[np.intp]:
+def draw_rows(weights: Floats, size: int, random_state: np.random.RandomState) -> Rows:
     """Numbers of so many rows, drawn at random one by one with chances in proportion to their weights, and sorted.
 
     Of exponential waiting times at the rates of the weights the first ones are taken; that of a weight of 2 is the
@@ -100,11 +100,7 @@ class NystroemFeatures:
 
     @staticmethod
     def fit(
-        kernel: Kernel,
-        X: Any,
-        n_components: int,
-        random_state: np.random.RandomState,
-        weights: Floats | None = None,
+        kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState, weights: Floats | None = None
     ) -> NystroemFeatures:
         """Draw the rows, and decompose their kernel matrix; directions that it does not have are left out."""
         weights = np.ones(X.shape[0]) if weights is None else weights

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats
 from toprank.matrices.operand import Operand, float_type, products, squared_norms, without_duplicates
 
 # Largest γ‖a‖² of centred rows for which the product is done in single precision, and in double precision.
@@ -53,7 +54,7 @@ def prepare(X: Any, gamma: float, like: Operand | None) -> Operand:
     return Operand(values, exponents, centre, dtype, _if_far(X, exponents))
 
 
-def _if_far(X: Any, exponents: NDArray[np.float64]) -> Any:
+def _if_far(X: Any, exponents: Floats) -> Any:
     limit = _SINGLE_PRECISION if X.dtype == np.float32 else _DOUBLE_PRECISION
     return X if exponents.min(initial=0.0) < -limit else None
 
@@ -81,7 +82,7 @@ def fill(left: Operand, right: Operand, gamma: float, out: NDArray[Any]) -> None
     np.exp(exponent, out=out, casting="same_kind")
 
 
-def _in_double(operand: Operand) -> NDArray[np.float64]:
+def _in_double(operand: Operand) -> Floats:
     """Single precision rows as `Operand.values` would be in double precision."""
     assert operand.centre is not None
     values = np.ones((len(operand), operand.values.shape[1]))
@@ -90,7 +91,7 @@ def _in_double(operand: Operand) -> NDArray[np.float64]:
     return values
 
 
-def _correct(exponent: NDArray[np.float64], left: Operand, right: Operand, gamma: float) -> None:
+def _correct(exponent: Floats, left: Operand, right: Operand, gamma: float) -> None:
     """Compute the exponents that count and whose digits are lost from differences of rows, in place."""
     error = (_ERRORS * np.finfo(np.float64).eps) * -(left.exponents[:, None] + right.exponents)
     lost = ~((exponent < _NEGLIGIBLE - error) | (error < _NO_ERROR))

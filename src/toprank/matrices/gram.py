@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError, Message
 from toprank.matrices.dense_or_sparse import matvec, one_blas_thread
 from toprank.matrices.kernel import Kernel, on_all_cores
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 # Rows of a block of a product, and of a stripe of the whole matrix; fixed, so that sums do not depend on the cores.
 _BLOCK_ROWS = 256
 # Rows whose part of the matrix is looked at for negative eigenvalues.
@@ -25,34 +24,15 @@ _TILE_COLUMNS = 1024
 
 
 class Gram:
-    """Kernel matrix K of the rows of X, computed row by row as it is needed.
+    """Kernel matrix K of the n rows of X, computed row by row as it is needed; for "precomputed" X is K itself, dense.
 
     Rows are kept in a cache of `cache_size_mb` megabytes (of at least two rows); when it is full, the row that was used
     least recently makes room. If the whole matrix fits, it is kept as a whole. Beside the cache, the Gaussian kernel of
-    dense rows keeps a centred copy of X, and products need a few megabytes.
+    dense rows keeps a centred copy of X, and products need a few megabytes. `evaluations` counts the kernel values
+    computed so far; their type is that of X, float32 or float64.
 
     The rounding of an entry may depend on which rows it was computed with; two objects that are asked the same in the
     same order give the same bits, for any number of cores.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Kernel with numbers for its parameters.
-    X : {ndarray, CSR} of shape (n_samples, n_features)
-        Training rows; for the kernel "precomputed" the matrix itself, dense, of shape (n_samples, n_samples).
-    cache_size_mb : float
-        Size of the cache in megabytes of 2²⁰ bytes.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    dtype : dtype
-        float32 if X is float32, else float64.
-    diagonal : ndarray of shape (n,)
-        Diagonal of K.
-    evaluations : int
-        Number of kernel values computed so far.
     """
 
     def __init__(self, kernel: Kernel, X: Any, cache_size_mb: float) -> None:

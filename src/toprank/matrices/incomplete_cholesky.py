@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
+from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import on_all_cores
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # Pivots chosen at a time, and rows that they are chosen from.
 _BLOCK, _CANDIDATES = 128, 256
@@ -30,23 +28,10 @@ _TILE_COLUMNS = 1024
 
 
 class IncompleteCholesky:
-    """The factor Φ of a kernel matrix, to which pivots and directions can be added.
+    """The factor Φ of a kernel matrix, to which pivots and directions can be added, `most_rank` in all.
 
-    A generator needs a residual above the rounding errors of K; rows below have Φ to working precision.
-
-    Parameters
-    ----------
-    gram : Gram
-        Kernel matrix.
-    most_rank : int
-        Largest number of generators. Memory is taken as they come.
-
-    Attributes
-    ----------
-    residual : ndarray of shape (n,)
-        Diagonal of K − Φ Φᵀ: squared distances of the rows from the subspace.
-    rank : int
-        Number of generators.
+    A generator needs a residual above the rounding errors of K; rows below have Φ to working precision. `residual` is
+    the diagonal of K − Φ Φᵀ, the squared distances of the rows from the subspace, and `rank` the number of generators.
     """
 
     def __init__(self, gram: Gram, most_rank: int) -> None:

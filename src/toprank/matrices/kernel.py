@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats
 from toprank.exceptions import InputError
 from toprank.matrices import gaussian
 from toprank.matrices.dense_or_sparse import in_parallel, one_blas_thread
 from toprank.matrices.operand import Operand, float_type, products, squared_norms, without_duplicates
 from toprank.saved_state import Kind, Number, Schema
 
-Floats = NDArray[np.float64]
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Entries of a tile: its product and its exponential stay in the cache of a core.
 _TILE_ENTRIES = 1 << 17
@@ -62,23 +62,7 @@ class Kernel:
     ) -> Kernel:
         """Check the parameters, and compute γ from X as scikit-learn does, but with the weights of the rows.
 
-        Parameters
-        ----------
-        kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable
-            A callable gets two blocks of rows and returns the matrix of their kernel values.
-        X : {ndarray, CSR} of shape (n_samples, n_features)
-            Rows to learn from.
-        gamma : {"scale", "auto"} or float
-            "scale" is 1 / (n_features · X.var()), "auto" is 1 / n_features.
-        degree, coef0 : float
-            Parameters of "poly" and "sigmoid".
-        weights : ndarray of shape (n_samples,), optional
-            Weights of the rows in the variance: a weight of 2 equals a repeated row.
-
-        Returns
-        -------
-        Kernel
-            With numbers for all parameters.
+        "scale" is 1 / (n_features · X.var()), where a weight of 2 equals a repeated row, "auto" is 1 / n_features.
         """
         if not (callable(kernel) or kernel in NAMES):
             names = ", ".join(map(repr, NAMES))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-Floats = NDArray[np.float64]
+from toprank.arrays import Floats
+
 # Up to this number of sparse rows are made dense for the product with other sparse rows.
 _FEW_SPARSE_ROWS = 8
 # Rows whose norms are computed at a time.

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import in_parallel, matvec, transpose_matvec
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # Columns of a sparse matrix that are multiplied as dense ones, and the entries that such a column has at least.
 _DENSE_COLUMNS = 1000

@@ -12,13 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, get_index_dtype, issparse
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Feature space is used up to this number of features.
 MOST_FEATURES = 3000
@@ -44,7 +41,7 @@ class WorkingRows:
             self._form_gram()
 
     @classmethod
-    def of(cls, X: Any, positives: NDArray[np.intp], threshold_rows: NDArray[np.intp]) -> WorkingRows:
+    def of(cls, X: Any, positives: Rows, threshold_rows: Rows) -> WorkingRows:
         """Copy rows of the data, in float64."""
         rows = X[np.concatenate([positives, threshold_rows])]
         m = len(positives)

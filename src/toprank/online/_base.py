@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -14,12 +13,13 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, check_indices, is_positive, two_classes
 from toprank.checks import require_count, require_positive, require_share
 from toprank.online._documentation import SHARED_TEXT
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
-from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Known, Rule, Schema, Table, count
+from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Rule, Schema, Table, count
 
 # Squares of sums of features, and features times factors of steps, have to stay far from the largest number.
 _LARGEST_VALUE = 1e50
@@ -29,11 +29,6 @@ _LARGEST_STATE = 2**31
 def started_with(**rules: Rule) -> Table:
     """The rule for the parameters that a model started with."""
     return Table({"threshold_window": count(1), **rules})
-
-
-def of_start(name: str) -> Callable[[Known], Any]:
-    """A parameter as it was when the state got its shape, for a schema."""
-    return lambda known: known["started_with_"][name]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -50,7 +45,7 @@ class OnlineRanker(BinaryClassifier):
             **FEATURES,
             "classes_": TWO_CLASSES,
             "started_with_": started_with(),
-            "recent_scores_": Array("f8", (2, of_start("threshold_window")), rowwise=True),
+            "recent_scores_": Array("f8", (2, lambda known: known["started_with_"]["threshold_window"]), rowwise=True),
             "n_scores_": Array("i8", (2,), low=0, high=LARGEST_COUNT),
         },
         relations={
@@ -64,7 +59,7 @@ class OnlineRanker(BinaryClassifier):
     max_fpr: float | None = None
     threshold_window: int = 1000
 
-    weights_: NDArray[np.float64] = field(init=False)
+    weights_: Floats = field(init=False)
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
@@ -73,6 +68,15 @@ class OnlineRanker(BinaryClassifier):
     @abstractmethod
     def _learn(self, rows: Rows, scores: Scores) -> None:
         """Learn from rows one after the other, and record the score that each had before."""
+
+    def _keep(self, state: Any, prefix: str = "") -> None:
+        """Set the arrays of a state of the compiled loops, a named tuple, as attributes."""
+        for name, array in state._asdict().items():
+            setattr(self, f"{prefix}{name}_", array)
+
+    def _state(self, kind: Any, prefix: str = "") -> Any:
+        """The state of that kind, of the attributes."""
+        return kind(*[getattr(self, f"{prefix}{name}_") for name in kind._fields])
 
     def _check_parameters(self) -> None:
         if self.max_fpr is not None:
@@ -176,12 +180,12 @@ class OnlineRanker(BinaryClassifier):
             )
         return np.asarray(known)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """The direction w, where it is not stored as such."""
         return self.weights_
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """A copy of the direction w, of shape (1, n_features)."""
         check_is_fitted(self, "classes_")
         return np.array(self._weights())[None, :]
@@ -193,7 +197,7 @@ class OnlineRanker(BinaryClassifier):
         return threshold(Scores(self.recent_scores_, self.n_scores_), self.max_fpr)
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """−threshold_, of shape (1,)."""
         return np.array([-self.threshold_])
 
@@ -203,7 +207,7 @@ class OnlineRanker(BinaryClassifier):
         check_is_fitted(self, "classes_")
         return int(self.n_scores_.sum())
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Score minus threshold: above zero means positive.
 
         {rows_and_scores}
@@ -213,7 +217,7 @@ class OnlineRanker(BinaryClassifier):
         check_indices(X)
         return np.asarray(self._scores(X) - self.threshold_, dtype=np.float64)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         """Scores of validated rows."""
         return scores_of(X, self._weights())
 
@@ -221,13 +225,21 @@ class OnlineRanker(BinaryClassifier):
         return hasattr(self, "classes_")
 
 
-def require_steps(ranker: Any, remedy: str) -> None:
-    """Check `learning_rate` and `alpha`."""
-    require_positive("learning_rate", ranker.learning_rate, remedy)
-    if not (isinstance(ranker.alpha, Real) and 0 <= float(ranker.alpha) < np.inf):
-        raise ValueError(f"alpha must be at least 0 and finite, got {ranker.alpha!r}; use a value such as 1e-4")
-    for name in ("learning_rate", "alpha"):
-        require_factor(name, getattr(ranker, name))
+@dataclass(eq=False, repr=False, kw_only=True)
+class GradientRanker(OnlineRanker):
+    """Base of the online rankers that take steps of a given length along the gradient of a penalised loss."""
+
+    learning_rate: float = 0.01
+    alpha: float = 1e-4
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        require_positive("learning_rate", self.learning_rate, f"use a value such as {type(self).learning_rate}")
+        alpha: Any = self.alpha
+        if not (isinstance(alpha, Real) and 0 <= float(alpha) < np.inf):
+            raise ValueError(f"alpha must be at least 0 and finite, got {alpha!r}; use a value such as 1e-4")
+        for name in ("learning_rate", "alpha"):
+            require_factor(name, getattr(self, name))
 
 
 def require_factor(name: str, value: Any) -> None:
@@ -250,7 +262,7 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _as_rows(X: Any, positive: NDArray[np.bool_], weights: NDArray[np.float64], kept: NDArray[np.bool_]) -> Rows:
+def _as_rows(X: Any, positive: Mask, weights: Floats, kept: Mask) -> Rows:
     """The rows of positive weight in canonical CSR form, float64, without zeros."""
     X = csr_array(X, dtype=np.float64)
     largest = float(max(X.data.max(initial=0.0), -X.data.min(initial=0.0)))

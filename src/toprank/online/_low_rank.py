@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.online._rows import discount, random_bits, record
 from toprank.online._statistics import bounded_rate
@@ -28,14 +29,14 @@ _FEWEST_ROWS_BETWEEN = 256
 class LowRank(NamedTuple):
     """State: w = scale·base + basis·p; products = basisᵀw; gram = basisᵀbasis; for each class its weight and ρ."""
 
-    base: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    basis: NDArray[np.float64]
-    p: NDArray[np.float64]
-    products: NDArray[np.float64]
-    gram: NDArray[np.float64]
-    total: NDArray[np.float64]
-    rho: NDArray[np.float64]
+    base: Floats
+    scale: Floats
+    basis: Floats
+    p: Floats
+    products: Floats
+    gram: Floats
+    total: Floats
+    rho: Floats
     random: NDArray[np.uint64]
     time: NDArray[np.int64]
 

@@ -7,15 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask
 from toprank.compiled import compiled
-from toprank.online._confidence import (
-    LARGEST_INFORMATION,
-    forget_full,
-    information,
-    multiplier,
-    project,
-    shrink,
-)
+from toprank.online._confidence import LARGEST_INFORMATION, forget_full, information, multiplier, project, shrink
 from toprank.online._rows import discount, record, sparse_dot
 from toprank.online.buffers import count, filled, insert
 
@@ -32,18 +26,18 @@ class Ranker(NamedTuple):
     says whether any feature was negative.
     """
 
-    weights: NDArray[np.float64]
-    factor: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    gained: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    weights: Floats
+    factor: Floats
+    variances: Floats
+    gained: Floats
+    scale: Floats
     time: NDArray[np.int64]
-    row: NDArray[np.float64]
-    slot_score: NDArray[np.float64]
-    slot_spread: NDArray[np.float64]
-    slot_moved: NDArray[np.float64]
-    moved: NDArray[np.float64]
-    has_negative: NDArray[np.bool_]
+    row: Floats
+    slot_score: Floats
+    slot_spread: Floats
+    slot_moved: Floats
+    moved: Floats
+    has_negative: Mask
 
 
 class Options(NamedTuple):

@@ -87,19 +87,14 @@ class PairRanker(OnlineRanker):
         self.moved_ = np.zeros(1)
         self.has_negative_ = np.zeros(1, np.bool_)
         seed = seed_of(self.random_state) if self.buffer == "reservoir" else 0  # a FIFO buffer draws nothing
-        self._keep(empty_buffers(self._sizes(), seed))
-
-    def _keep(self, buffers: Buffers) -> None:
-        for name, array in buffers._asdict().items():
-            setattr(self, f"buffer_{name}_", array)
+        self._keep(empty_buffers(self._sizes(), seed), "buffer_")
 
     @abstractmethod
     def _options(self) -> Options:
         """Parameters for the compiled loop."""
 
     def _learn(self, rows: Rows, scores: Scores) -> None:
-        buffers = Buffers(*[getattr(self, f"buffer_{name}_") for name in Buffers._fields])
-        buffers = with_capacity(buffers, int(np.diff(rows.indptr).max(initial=0)))
-        self._keep(buffers)
-        ranker = Ranker(*[getattr(self, f"{name}_") for name in Ranker._fields])
-        learn_pairs(rows, ranker, buffers, scores, self._options())
+        longest = int(np.diff(rows.indptr).max(initial=0))
+        buffers = with_capacity(self._state(Buffers, "buffer_"), longest)
+        self._keep(buffers, "buffer_")
+        learn_pairs(rows, self._state(Ranker), buffers, scores, self._options())

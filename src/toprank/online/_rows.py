@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from toprank.arrays import Floats, Mask
 from toprank.compiled import compiled
 from toprank.saved_state import Array
 
@@ -26,9 +27,9 @@ class Rows(NamedTuple):
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
-    values: NDArray[np.float64]
-    positive: NDArray[np.bool_]
-    weights: NDArray[np.float64]
+    values: Floats
+    positive: Mask
+    weights: Floats
 
 
 class Scores(NamedTuple):
@@ -37,7 +38,7 @@ class Scores(NamedTuple):
     `recent` is a ring for each class, `number` the number of scores that were put there.
     """
 
-    recent: NDArray[np.float64]
+    recent: Floats
     number: NDArray[np.int64]
 
 
@@ -67,7 +68,7 @@ def discount(base: Any, scale: Any, factor: Any) -> None:
         scale[0] = 1.0
 
 
-def scores_of(X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def scores_of(X: Any, weights: Floats) -> Floats:
     """X·w by the sums of the loops, so that a row has the score, to the last bit, that it had when it was learned."""
     if issparse(X):
         X = csr_array(X, dtype=np.float64)

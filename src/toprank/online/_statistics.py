@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
+from toprank.online._base import require_room
 from toprank.online._rows import record, sparse_dot
 from toprank.saved_state import Array
 
@@ -26,17 +27,29 @@ STATISTICS = {
 }
 
 
+def statistics_of_no_rows(n_features: int, n_squares: int, remedy: str) -> Statistics:
+    """What a ranker starts with."""
+    require_room(f"two covariances of {n_features} features", 2 * n_features**2, remedy)
+    return Statistics(
+        weights=np.zeros(n_features),
+        total=np.zeros(2),
+        mean=np.zeros((2, n_features)),
+        scatter=np.zeros((2, n_features, n_features)),
+        squares=np.zeros(n_squares),
+    )
+
+
 class Statistics(NamedTuple):
     """State: direction; total weight, mean and scatter Σ weight·(x − c)(x − c)ᵀ of each class; squared gradients.
 
     `squares` holds their sums, and is empty if the steps are not adapted to the features.
     """
 
-    weights: NDArray[np.float64]
-    total: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    scatter: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    weights: Floats
+    total: Floats
+    mean: Floats
+    scatter: Floats
+    squares: Floats
 
 
 @compiled(nogil=True)

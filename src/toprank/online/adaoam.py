@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from toprank.checks import require_positive
-from toprank.online._base import OnlineRanker, require_steps
+from toprank.online._base import GradientRanker
 from toprank.online._rows import Rows, Scores
-from toprank.online._statistics import STATISTICS, learn_statistics
-from toprank.online.opauc import start_statistics, statistics_of
+from toprank.online._statistics import STATISTICS, Statistics, learn_statistics, statistics_of_no_rows
 from toprank.saved_state import Array, Schema
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AdaOAM(OnlineRanker):
+class AdaOAM(GradientRanker):
     r"""Adaptive online AUC maximisation: the gradients of `OPAUC` with a step of its own for each feature.
 
     .. math:: w_i \leftarrow w_i - \frac{\eta\, g_i}{\delta + \sqrt{\sum_{s \le t} g_{s,i}^2}}
@@ -57,23 +54,21 @@ class AdaOAM(OnlineRanker):
     True
     """
 
-    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+    saved_state: ClassVar[Schema] = GradientRanker.saved_state.extended(
         {**STATISTICS, "squares_": Array("f8", ("n_features_in_",), low=0)}
     )
 
     learning_rate: float = 0.1
-    alpha: float = 1e-4
     delta: float = 0.5
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_steps(self, "use a value such as 0.1")
         require_positive("delta", self.delta, "use a value such as 0.5")
 
     def _start(self, n_features: int) -> None:
-        start_statistics(self, n_features, "use OPAUC(rank=50), or CBR(covariance='diag')")
-        self.squares_ = np.zeros(n_features)
+        remedy = "use OPAUC(rank=50), or CBR(covariance='diag')"
+        self._keep(statistics_of_no_rows(n_features, n_features, remedy))
 
     def _learn(self, rows: Rows, scores: Scores) -> None:
         rate, alpha, delta = float(self.learning_rate), float(self.alpha), float(self.delta)
-        learn_statistics(rows, statistics_of(self), scores, rate, alpha, delta)
+        learn_statistics(rows, self._state(Statistics), scores, rate, alpha, delta)

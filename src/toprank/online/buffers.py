@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.online._rows import random_share
 
@@ -22,11 +23,11 @@ class Buffers(NamedTuple):
     """
 
     indices: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: Floats
     length: NDArray[np.int64]
     size: NDArray[np.int64]
     inserted: NDArray[np.int64]
-    seen: NDArray[np.float64]
+    seen: Floats
     random: NDArray[np.uint64]
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.arrays import Floats
 from toprank.checks import require_choice, require_positive
 from toprank.online._base import require_room, started_with
 from toprank.online._confidence import LANES, SMALLEST_VARIANCE
@@ -180,7 +180,7 @@ class CBR(PairRanker):
         )
 
     @property
-    def covariance_(self) -> NDArray[np.float64]:
+    def covariance_(self) -> Floats:
         """Σ as a matrix, or its diagonal as a vector."""
         check_is_fitted(self)
         if self.covariance == "diag":

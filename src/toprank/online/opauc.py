@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.checks import require_count
-from toprank.online._base import OnlineRanker, require_room, require_steps, seed_of, started_with
+from toprank.online._base import GradientRanker, require_room, seed_of, started_with
 from toprank.online._low_rank import LowRank, learn_low_rank
 from toprank.online._rows import RANDOM, SCALE, Rows, Scores
-from toprank.online._statistics import STATISTICS, Statistics, learn_statistics
+from toprank.online._statistics import STATISTICS, Statistics, learn_statistics, statistics_of_no_rows
 from toprank.saved_state import LARGEST_COUNT, Array, Known, Schema, count
 
 
@@ -33,7 +33,7 @@ def _width(known: Known) -> int:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OPAUC(OnlineRanker):
+class OPAUC(GradientRanker):
     r"""One-pass AUC optimisation: the square loss over all pairs seen, from means and covariances.
 
     For a new row :math:`x` of class :math:`y = \pm 1`, with the mean c and the covariance S of the other class so far,
@@ -85,9 +85,9 @@ class OPAUC(OnlineRanker):
     True
     """
 
-    _lasting = (*OnlineRanker._lasting, "rank")
+    _lasting = (*GradientRanker._lasting, "rank")
 
-    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
+    saved_state: ClassVar[Schema] = GradientRanker.saved_state.extended(
         {"started_with_": started_with(rank=count(1, none=True))}
         | {name: replace(rule, when=_is_exact) for name, rule in STATISTICS.items()}
         | {
@@ -105,20 +105,17 @@ class OPAUC(OnlineRanker):
         }
     )
 
-    learning_rate: float = 0.01
-    alpha: float = 1e-4
     rank: int | None = None
     random_state: Any = None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        require_steps(self, "use a value such as 0.01")
         if self.rank is not None:
             require_count("rank", self.rank)
 
     def _start(self, n_features: int) -> None:
         if self.rank is None:
-            start_statistics(self, n_features, "use rank=50, or CBR(covariance='diag')")
+            self._keep(statistics_of_no_rows(n_features, 0, "use rank=50, or CBR(covariance='diag')"))
             return
         width = int(self.rank) + 1
         require_room(f"{2 * width} numbers for each of {n_features} features", 2 * width * n_features, "lower rank")
@@ -137,38 +134,19 @@ class OPAUC(OnlineRanker):
             )
         )
 
-    def _keep(self, state: LowRank) -> None:
-        for name, array in state._asdict().items():
-            setattr(self, f"{name}_", array)
-
     def _learn(self, rows: Rows, scores: Scores) -> None:
+        rate, alpha = float(self.learning_rate), float(self.alpha)
         if self.rank is None:
-            learn_statistics(rows, statistics_of(self), scores, float(self.learning_rate), float(self.alpha), 0.0)
+            learn_statistics(rows, self._state(Statistics), scores, rate, alpha, 0.0)
         else:
-            state = LowRank(*[getattr(self, f"{name}_") for name in LowRank._fields])
-            learn_low_rank(rows, state, scores, float(self.learning_rate), float(self.alpha))
+            learn_low_rank(rows, self._state(LowRank), scores, rate, alpha)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         if self.rank is None:
             return self.weights_
         return np.asarray(self.scale_[0] * self.base_ + self.basis_ @ self.p_)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         if self.rank is None:
             return super()._scores(X)
         return np.asarray(self.scale_[0] * (X @ self.base_) + (X @ self.basis_) @ self.p_)
-
-
-def start_statistics(ranker: Any, n_features: int, remedy: str) -> None:
-    """Give a ranker the statistics of no rows."""
-    require_room(f"two covariances of {n_features} features", 2 * n_features**2, remedy)
-    ranker.weights_ = np.zeros(n_features)
-    ranker.total_ = np.zeros(2)
-    ranker.mean_ = np.zeros((2, n_features))
-    ranker.scatter_ = np.zeros((2, n_features, n_features))
-    ranker.squares_ = np.zeros(0)
-
-
-def statistics_of(ranker: Any) -> Statistics:
-    """The statistics of a ranker, for the compiled loop."""
-    return Statistics(*[getattr(ranker, f"{name}_") for name in Statistics._fields])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.online._rows import Scores
-
-Floats = NDArray[np.float64]
 
 
 def latest(scores: Scores, label: int) -> Floats:

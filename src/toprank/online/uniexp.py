@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
-from toprank.online._base import OnlineRanker, require_steps
+from toprank.online._base import GradientRanker
 from toprank.online._rows import SCALE, Rows, Scores, discount, record, scores_of, sparse_dot
 from toprank.saved_state import Array, Schema
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class UniExp(OnlineRanker):
+class UniExp(GradientRanker):
     r"""Online ranking by a univariate loss: exponential, with both classes weighted alike.
 
     .. math:: \frac{n_t}{2 n_{y,t}} \exp(-y\, w^\top x) + \frac\alpha2 \|w\|^2
@@ -55,20 +55,9 @@ class UniExp(OnlineRanker):
     True
     """
 
-    saved_state: ClassVar[Schema] = OnlineRanker.saved_state.extended(
-        {
-            "base_": Array("f8", ("n_features_in_",)),
-            "scale_": SCALE,
-            "count_": Array("f8", (2,), low=0),
-        }
+    saved_state: ClassVar[Schema] = GradientRanker.saved_state.extended(
+        {"base_": Array("f8", ("n_features_in_",)), "scale_": SCALE, "count_": Array("f8", (2,), low=0)}
     )
-
-    learning_rate: float = 0.01
-    alpha: float = 1e-4
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_steps(self, "use a value such as 0.01")
 
     def _start(self, n_features: int) -> None:
         self.base_ = np.zeros(n_features)
@@ -79,10 +68,10 @@ class UniExp(OnlineRanker):
         rate, alpha = float(self.learning_rate), float(self.alpha)
         learn_pointwise(rows, self.base_, self.scale_, self.count_, scores, rate, alpha)
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         return np.asarray(self.scale_[0] * self.base_)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         return np.asarray(self.scale_[0] * scores_of(X, self.base_))
 
 

@@ -27,10 +27,9 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask
 from toprank.pairwise._box_sums import TERMS, box_moments, evaluate, interact
 from toprank.pairwise.pair_sums import FUNCTIONS, boxes_between
-
-Floats = NDArray[np.float64]
 
 # Boxes of the logistic functions interact through tables up to this distance; beyond it 16 exponentials are enough, as
 # e^(−16·3) is far below the rounding error.
@@ -48,7 +47,7 @@ class Expansion:
     above: Floats
     ends: Floats
 
-    def apply(self, moments: Floats, joined: Floats, boxes: Boxes, wanted: NDArray[np.bool_]) -> Floats:
+    def apply(self, moments: Floats, joined: Floats, boxes: Boxes, wanted: Mask) -> Floats:
         """The polynomials of the boxes, of shape (rows, boxes, 16), where `wanted`.
 
         The sources of row r are those of all rows of `moments`, with the weights ``joined[r]``.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from toprank.arrays import Floats
 from toprank.metrics.pairwise import Graph, edge_strengths
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_LEVELS = 1000
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
+from toprank.arrays import Floats, Mask
 from toprank.pairwise.boxes import Boxes, expansion
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.pair_sums import fast_or_direct_sum
 
-Floats = NDArray[np.float64]
 # Largest number of boxes of all levels together, each of which takes 128 bytes a few times.
 MAX_CELLS = 2_000_000
 
@@ -172,7 +171,7 @@ class LossPoint:
         return expansion(function).apply(moments, joined, self._boxes, self._occupied)
 
     @cached_property
-    def _occupied(self) -> NDArray[np.bool_]:
+    def _occupied(self) -> Mask:
         """Whether a level has rows in a box; weights are positive."""
         return np.asarray(self._moments[:, :, 0] > 0)
 

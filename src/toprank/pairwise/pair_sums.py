@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfc, erfcinv, expit, log_expit
 
-Floats = NDArray[np.float64]
+from toprank.arrays import Floats
 
 SUMMATIONS = ("exact", "erfc", "direct")
 """Ways to sum over pairs: to machine precision in linear time, by the erfc series of the paper, and pair by pair."""

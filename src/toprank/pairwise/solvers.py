@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import matvec, sandwich, squared_entries, transpose_matvec
 from toprank.pairwise.objective import LossPoint, PairLoss
 from toprank.solvers.problem import Recorder
 
-Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "objective", "gradient_norm", "suboptimality")
 # Products with the Hessian for a step, at most.
 _MOST_PRODUCTS = 500

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from toprank.arrays import Floats, Mask
 from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, check_square
 from toprank.checks import require_count, require_positive
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
@@ -285,12 +286,7 @@ class WMWRanker(Estimator):
             require_count("max_iter", self.max_iter)
 
     def _fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        pairs: ArrayLike | None,
-        pair_weight: ArrayLike | None,
+        self, X: Any, y: Any, sample_weight: ArrayLike | None, pairs: ArrayLike | None, pair_weight: ArrayLike | None
     ) -> None:
         X, y = self._validate(X, y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -312,8 +308,8 @@ class WMWRanker(Estimator):
         return X, y
 
     def _preferences(
-        self, y: NDArray[Any] | None, weights: NDArray[np.float64], pairs: NDArray[np.int64], pair_weights: Any
-    ) -> tuple[Preferences, NDArray[np.bool_]]:
+        self, y: NDArray[Any] | None, weights: Floats, pairs: NDArray[np.int64], pair_weights: Any
+    ) -> tuple[Preferences, Mask]:
         """The preferences between the rows of positive weight, and which rows these are."""
         kept = weights > 0
         if y is None:
@@ -338,7 +334,7 @@ class WMWRanker(Estimator):
             )
         return preferences, kept
 
-    def _fit_rows(self, X: Any, preferences: Preferences, kept: NDArray[np.bool_]) -> None:
+    def _fit_rows(self, X: Any, preferences: Preferences, kept: Mask) -> None:
         from toprank.pairwise.objective import PairLoss  # imports numba
         from toprank.pairwise.solvers import Problem, solve_ncg, solve_newton_cg
 
@@ -369,9 +365,7 @@ class WMWRanker(Estimator):
                 stacklevel=4,
             )
 
-    def _features(
-        self, X: Any, kept: NDArray[np.bool_], weights: NDArray[np.float64]
-    ) -> tuple[Any, NDArray[Any] | None]:
+    def _features(self, X: Any, kept: Mask, weights: Floats) -> tuple[Any, NDArray[Any] | None]:
         """The matrix to learn on, and for a kernel the matrix from its coefficients to those of the kernel form.
 
         With the kernel matrix K of the components and its eigenvectors U and eigenvalues Λ, the features are

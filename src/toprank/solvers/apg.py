@@ -43,15 +43,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 from toprank.solvers.projection import project_balanced, project_capped
 from toprank.solvers.registry import require_fit
 
-Floats = NDArray[np.float64]
 # Bounds of the margin ε, and the relative rounding of g that the acceptance test forgives.
 _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-12, 0.1
 _ROUNDING = 1e-14
@@ -201,29 +200,9 @@ def solve_apg(
 ) -> Solution:
     """Solve by accelerated projected gradients on the dual; the steps are in the docstring of the module.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its threshold has to be a maximum or a mean of the k largest scores (`TopMean`).
-    tol : float
-        Relative duality gap at which to stop, or the change of g in the paper's scaling, m times the dual objective.
-    max_iter : int
-        Largest number of iterations, each of two passes and one more for each time that L is doubled.
-    stop : {"gap", "objective"}
-        The certificate, or the paper's rule.
-    adaptive : bool
-        Whether to restart the momentum, and to estimate L; the paper does neither.
-    patience : int, optional
-        Stop without success after so many iterations that did not halve the gap.
-    verbose : int
-        Whether to log each iteration.
-    start : Solution, optional
-        An earlier solution of this solver for the same rows; its dual point is the first one.
-
-    Returns
-    -------
-    Solution
-        The best point seen, with the certificate; `state` is the last `DualPoint`.
+    An iteration costs two passes, and one more for each time that L is doubled. `stop` is the certificate, "gap", or
+    the paper's rule, "objective", by which `tol` is the change of g. `patience` ends the run without success after so
+    many iterations that did not halve the gap. The `state` of the solution is the last `DualPoint`.
     """
     require_fit("apg", problem)
     if stop not in ("gap", "objective"):

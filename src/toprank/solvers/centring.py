@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from toprank.arrays import Floats
 from toprank.formulations.surrogates import Surrogate
-
-Floats = NDArray[np.float64]
 
 
 def centre_positives(

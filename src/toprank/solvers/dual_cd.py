@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats, Rows
 from toprank.compiled import compiled
 from toprank.solvers._dual_cd_steps import (
     Line,
@@ -63,7 +64,6 @@ from toprank.solvers.problem import DualPoint, Recorder, Solution
 from toprank.solvers.projection import within_caps
 from toprank.solvers.registry import require_fit
 
-Floats = NDArray[np.float64]
 # What the threshold makes of β; without caps the plain maximum.
 PLAIN, CAPPED, QUADRATIC, HINGE = 0, 1, 2, 3
 # A gain below this share of the dual objective counts as none: the error of the scores is about its root.
@@ -81,25 +81,8 @@ def solve_dual_cd(
 ) -> Solution:
     """Minimise by Algorithm 3.1 of the kernel paper; the module's docstring has the steps and the limits.
 
-    Parameters
-    ----------
-    problem : KernelProblem
-        With the quadratic loss or the hinge, and the mean of the k largest scores or the surrogate quantile.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of pair updates; the paper makes 20,000.
-    verbose : int
-        Above zero, log the history.
-    start : Solution, optional
-        Result of an earlier run on the same rows, with any penalty; the first point is along its last one.
-    random_state : int, RandomState or None
-        Source of the random variables.
-
-    Returns
-    -------
-    Solution
-        With c as its `coef`; the state is the last point.
+    `max_iter` counts updates of a pair, of which the paper makes 20,000. The first point is along the last one of
+    `start`.
     """
     require_fit("dual-cd", problem)
     dual, incumbent = _Dual.of(problem), Incumbent(problem, tol, Recorder(verbose))
@@ -139,7 +122,7 @@ class Terms(NamedTuple):
     """
 
     kind: int
-    rows: NDArray[np.intp]
+    rows: Rows
     m: int
     limits: Floats
     losses: Losses
@@ -220,7 +203,7 @@ class _Dual:
             return shift * float(beta.sum()) - tau * float((beta / q).max()) / max_slope
         return 0.0
 
-    def ascend(self, chosen: NDArray[np.intp], scores: Floats, variables: Floats, least: float) -> int:
+    def ascend(self, chosen: Rows, scores: Floats, variables: Floats, least: float) -> int:
         """Iterate with the given first variables, in place; returns how many of them found a pair with a gain."""
         gram, terms, moves = self.problem.gram, self.terms, 0
         if self.whole is not None:

@@ -30,15 +30,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.matrices.operand import squared_norms
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
 from toprank.solvers.problem import DualPoint, Problem
-
-Floats = NDArray[np.float64]
 
 # A row is left out of a system if weight · (‖x‖² + ‖centre‖²) is less than this part of α / (number of rows).
 _NEGLIGIBLE = 1e-3

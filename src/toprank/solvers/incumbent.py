@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.solvers.problem import DualPoint, Recorder, Solution, WeightedRows, relative_gap
 
-Floats = NDArray[np.float64]
 # Relative gap at which w = 0 is taken for the optimum.
 COLLAPSE = 1e-9
 # Relative difference of objectives next to w = 0 that may be rounding alone.

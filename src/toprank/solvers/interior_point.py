@@ -15,13 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Rows
 from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.problem import relative_gap
 from toprank.solvers.restricted import Restricted, State
 
-Floats = NDArray[np.float64]
 # Further corrections of a direction, and the step from which on none is tried.
 _CORRECTIONS = 2
 _LONG_STEP = 0.9
@@ -122,7 +121,7 @@ def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> S
     return carried
 
 
-def _copy_known(old: NDArray[np.intp], values: Floats, new: NDArray[np.intp], target: Floats) -> None:
+def _copy_known(old: Rows, values: Floats, new: Rows, target: Floats) -> None:
     """Set target to the old values where a row (both lists are sorted) was known before."""
     place = np.minimum(np.searchsorted(old, new), len(old) - 1)
     known = old[place] == new

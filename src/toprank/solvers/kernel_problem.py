@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.gram import Gram
 from toprank.solvers.problem import DualPoint, Solution, WeightedRows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class KernelProblem(WeightedRows):
 
     matrix: ClassVar[Literal["kernel"]] = "kernel"
     gram: Gram
-    positive: NDArray[np.bool_]
+    positive: Mask
     weights: Floats
     formulation: Formulation
     alpha: float

@@ -34,8 +34,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.gram import Gram
@@ -46,8 +46,6 @@ from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
 from toprank.solvers.projection import within_caps
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
-
-Floats = NDArray[np.float64]
 
 # Bytes that the factor may take.
 _MOST_BYTES = 400_000_000
@@ -81,26 +79,8 @@ def solve_low_rank(
 ) -> Solution:
     """Minimise on a growing subspace; the module's docstring has the steps.
 
-    Parameters
-    ----------
-    problem : KernelProblem
-        With the mean of the k largest scores or the surrogate quantile, and any surrogate.
-    tol : float
-        Relative duality gap at which to stop.
-    max_iter : int
-        Largest number of Newton steps in total.
-    verbose : int
-        Above zero, log the history, one row for each linear problem.
-    start : Solution, optional
-        Result of this function or of another kernel solver on the same rows: its support vectors are the first pivots.
-    first_rank, most_rank : int
-        Number of pivots to begin with, and the largest number of them. By default the factor takes at most 400 MB:
-        2,000 pivots for 50,000 rows of float32, 1,000 for float64.
-
-    Returns
-    -------
-    Solution
-        With c as its `coef`.
+    `max_iter` counts all Newton steps. The support vectors of `start`, by any kernel solver, are the first pivots;
+    there are `first_rank` of them to begin with and `most_rank` at most, by default as many as fit into 400 MB.
     """
     most = default_most_rank(problem.gram) if most_rank is None else min(most_rank, problem.gram.n)
     incumbent = Incumbent.from_zero(problem, problem.gram.n, tol, verbose)

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
+from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, squared_entries
 from toprank.solvers.problem import Recorder
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats], Floats]
 
 # Largest order of a system that is formed and factorised.

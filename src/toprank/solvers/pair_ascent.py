@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.row_products import RowProducts
@@ -29,9 +29,6 @@ from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
 from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import Products, WorkingSet
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # Positives whose mean is the first direction.
 _FIRST_POSITIVES = 500

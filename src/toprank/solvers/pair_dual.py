@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import top_mean
@@ -27,10 +27,7 @@ from toprank.solvers._pair_state import (
 )
 from toprank.solvers.problem import WeightedRows, relative_gap
 from toprank.solvers.projection import within_caps
-from toprank.solvers.working_set import Rows, WorkingSet
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from toprank.solvers.working_set import WorkingSet
 
 # Parts of a Newton direction that are tried; what leaves the bounds is put back onto them.
 _PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)

@@ -1,4 +1,9 @@
-"""What a solver gets and what it gives back."""
+"""What a solver gets and what it gives back.
+
+All solvers are functions ``solve(problem, *, tol, max_iter, verbose, start)``: `tol` is the relative duality gap at
+which to stop, `max_iter` the largest number of iterations, with `verbose` above zero the history is logged, and `start`
+is the `Solution` of an earlier run to start from. Those that draw numbers take `random_state` too.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
 from toprank.log import logger
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
 
-Floats = NDArray[np.float64]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
@@ -27,13 +31,13 @@ _NO_GAIN, _A_GAIN = 64 * float(np.finfo(float).eps), 1e-6
 class WeightedRows:
     """Rows of two classes with weights, and a formulation: what follows from them without the data."""
 
-    positive: NDArray[np.bool_]
+    positive: Mask
     weights: Floats
     formulation: Formulation
     alpha: float
 
     @cached_property
-    def positives(self) -> NDArray[np.intp]:
+    def positives(self) -> Rows:
         """Numbers of the positive rows."""
         return np.flatnonzero(self.positive)
 
@@ -44,7 +48,7 @@ class WeightedRows:
         return np.asarray(weights / weights.sum())
 
     @cached_property
-    def threshold_rows(self) -> NDArray[np.intp]:
+    def threshold_rows(self) -> Rows:
         """Numbers of the rows that the threshold looks at."""
         return self.formulation.threshold_rows(self.positive)
 
@@ -59,7 +63,7 @@ class WeightedRows:
         return np.asarray(self.threshold_weights / self.threshold_weights.sum())
 
     @cached_property
-    def _negatives(self) -> tuple[NDArray[np.intp], Floats]:
+    def _negatives(self) -> tuple[Rows, Floats]:
         """Numbers of the negative rows, and their weights of sum 1."""
         rows = np.flatnonzero(~self.positive)
         return rows, self.weights[rows] / self.weights[rows].sum()
@@ -127,7 +131,7 @@ class Problem(WeightedRows):
 
     matrix: ClassVar[Literal["rows"]] = "rows"
     X: Any
-    positive: NDArray[np.bool_]
+    positive: Mask
     weights: Floats
     formulation: Formulation
     alpha: float

@@ -12,39 +12,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled
 from toprank.formulations.thresholds import top_mean
 
-Floats = NDArray[np.float64]
 _MAX_STEPS = 200
 
 
 def project_balanced(
     alpha0: Floats, beta0: Floats, upper: Floats | None = None, rho: float = 1.0
 ) -> tuple[Floats, Floats]:
-    r"""Project onto :math:`\{0 \le \alpha \le u,\ \beta \ge 0,\ \sum \alpha = \sum \beta\}`.
+    r"""Project onto :math:`\{0 \le \alpha \le u,\ \beta \ge 0,\ \sum \alpha = \sum \beta\}`; u is infinite by default.
 
     1. α = clip(α⁰ − γ/ρ, 0, u) and β = (β⁰ + γ)₊ with one multiplier γ (Proposition 2 of the paper).
     2. γ is a root of Σ clip(α⁰ᵢ − γ/ρ, 0, uᵢ) − Σ (β⁰ⱼ + γ)₊, whose break points are ρα⁰, ρ(α⁰ − u) and −β⁰.
     3. Where all ρα⁰ ≤ −β⁰ⱼ the function has a flat piece of roots, and each of them gives α = β = 0.
-
-    Parameters
-    ----------
-    alpha0 : ndarray of shape (m,), m ≥ 1
-        Point to project, first part.
-    beta0 : ndarray of shape (n,), n ≥ 1
-        Point to project, second part.
-    upper : ndarray of shape (m,), optional
-        Upper bounds u of α, positive; by default there are none, as in the paper.
-    rho : float
-        Weight ρ of α in the distance, positive.
-
-    Returns
-    -------
-    alpha, beta : ndarrays
-        The projection.
     """
     corners = np.empty(0) if upper is None else (alpha0 - upper)[np.isfinite(upper)]
     parts = (rho * alpha0, rho * corners, -beta0)
@@ -89,23 +72,7 @@ def project_capped(
        that holds the root a step is exact. Each step finds μ(S) in expected linear time; the number of steps, about 5,
        does not grow with the number of rows.
 
-    Parameters
-    ----------
-    alpha0 : ndarray of shape (m,), m ≥ 1
-        Point to project, first part.
-    beta0 : ndarray of shape (n,), n ≥ 1
-        Point to project, second part.
-    caps : ndarray of shape (n,)
-        Caps c > 0, of sum at least 1; a cap of at least 1 never binds.
-    upper : ndarray of shape (m,), optional
-        Upper bounds u of α, positive; by default there are none.
-    rho : float
-        Weight ρ of α in the distance, positive.
-
-    Returns
-    -------
-    alpha, beta : ndarrays
-        The projection.
+    The caps c > 0 have a sum of at least 1, and one of at least 1 never binds; without `upper` u is infinite.
     """
     if caps.min() >= 1:
         return project_balanced(alpha0, beta0, upper, rho)

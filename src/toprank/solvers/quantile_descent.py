@@ -26,17 +26,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar, nnls
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats
 from toprank.formulations.thresholds import Threshold
 from toprank.matrices.dense_or_sparse import products_of_rows
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
 from toprank.solvers.registry import require_fit
-
-Floats = NDArray[np.float64]
 
 # Half-widths of the windows of the smoothed quantile, as shares of its level.
 WINDOWS = (1.0, 0.5, 0.25, 0.1)
@@ -54,31 +52,12 @@ def solve_grill(
     verbose: int = 0,
     start: Solution | None = None,
 ) -> Solution:
-    """Find a stationary point of Grill or GrillNP; the module's docstring has the steps.
+    """Find a stationary point of Grill or GrillNP, the best of `n_restarts` starts; the module has the steps.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the threshold `Quantile` and with false positives.
-    tol : float
-        A point is stationary if the shortest subgradient is at most `tol` times as long as the gradient at zero; rows
-        count as tied if their scores differ by `tol` times the spread of the scores.
-    max_iter : int
-        Largest number of iterations of each stage: there are four windows and one descent for each start.
-    n_restarts : int
-        Number of starts: the first is the difference of the means, the second the free threshold, the others random.
-    random_state : int, RandomState instance or None
-        Draws the random directions.
-    verbose : int
-        Whether to log each stage.
-    start : Solution, optional
-        A further point to start from.
-
-    Returns
-    -------
-    Solution
-        The best point, with `dual` minus infinity; `converged` says whether it is stationary. The hinge has kinks of
-        its own, which the test does not know: with it, expect `converged` to be false at good points too.
+    A point is stationary, `converged`, if the shortest subgradient is at most `tol` times as long as the gradient at
+    zero; rows count as tied if their scores differ by `tol` times the spread of the scores. The hinge has kinks of its
+    own, which the test does not know: with it, expect `converged` to be false at good points too. `max_iter` is for
+    each stage: there are four windows and one descent for each start. `start` is a further point to start from.
     """
     require_fit("restarts", problem)
     if n_restarts < 1:

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Surrogate
 from toprank.formulations.thresholds import top_mean
@@ -32,7 +32,6 @@ from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.centring import centre_positives, centre_threshold
 from toprank.solvers.projection import within_caps
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
 _LEAST = 1e-100
 # Part of the distance to the end of its domain that a Newton step may leave of a multiplier that is its own barrier.
@@ -85,7 +84,7 @@ class State:
         """Whether no number has overflowed."""
         return bool(np.isfinite(self.S + self.extended.sum() + self.columns.sum()))
 
-    def rows(self, kept: NDArray[np.bool_]) -> State:
+    def rows(self, kept: Mask) -> State:
         """The iterate of the rows under a mask."""
         return replace(self, columns=self.columns[:, kept])
 
@@ -106,9 +105,9 @@ class Restricted:
     caps: Floats | None
     g: Floats
     k0: float
-    positives: NDArray[np.intp]
-    threshold_rows: NDArray[np.intp]
-    above: NDArray[np.intp]
+    positives: Rows
+    threshold_rows: Rows
+    above: Rows
     refine: bool = False
 
     def __post_init__(self) -> None:

@@ -40,15 +40,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from toprank.arrays import Floats, Rows
 from toprank.formulations.formulation import Formulation
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import Problem, Recorder, Solution
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # By default an epoch has this many minibatches: more of them make more progress on a pass over the data, but the
 # delayed version looks at all scores once a minibatch.
@@ -75,35 +72,13 @@ def solve_sgd(
 ) -> Solution:
     """Minimise by stochastic gradients; the module's docstring has the steps.
 
-    Features should have similar scales: the method has one step size for all of them.
+    Features should have similar scales: the method has one step size for all of them. `max_iter` counts epochs, each of
+    which visits every row once and costs two passes, and three more to be judged. Non-convex problems have no gap:
+    there `tol` is the relative improvement within 20 epochs below which the run ends.
 
-    Parameters
-    ----------
-    problem : Problem
-        What to minimise, of any formulation.
-    tol : float
-        Relative duality gap to stop at. Non-convex problems have none: there it is the relative improvement within 20
-        epochs below which the run ends.
-    max_iter : int
-        Largest number of epochs. An epoch visits every row once and costs two passes; to judge it takes three more.
-    batch_size : int, optional
-        Rows in a minibatch, by default a sixteenth of all. Minibatches are stratified and each has rows of both
-        classes, so there are never more of them than rows of the rarer class.
-    step : float, optional
-        The first step size, by default that of Polyak.
-    delayed : bool, optional
-        Whether to use Algorithm 3.1; by default wherever it applies, that is for PatMat and PatMatNP.
-    random_state : int, RandomState instance or None
-        Draws the minibatches.
-    verbose : int
-        Whether to log each epoch.
-    start : Solution, optional
-        Where to start, by default at zero.
-
-    Returns
-    -------
-    Solution
-        The best point by the objective on all rows, with a lower bound of the optimum if the problem is convex.
+    Minibatches have `batch_size` rows, by default a sixteenth of all; they are stratified and each has rows of both
+    classes, so there are never more of them than rows of the rarer class. `step` is the first step size, by default
+    that of Polyak. `delayed` asks for Algorithm 3.1, by default wherever it applies, that is for PatMat and PatMatNP.
     """
     if delayed is None:
         delayed = _can_be_delayed(problem.formulation)

@@ -33,8 +33,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import Surrogate
 from toprank.matrices.dense_or_sparse import squared_entries
@@ -43,7 +43,6 @@ from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 
-Floats = NDArray[np.float64]
 _EPSILON = float(np.finfo(float).eps)
 
 # Steps for one Huberised hinge.

@@ -8,9 +8,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Rows
 from toprank.matrices.dense_or_sparse import largest_eigenvalue
 from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.problem import Problem
@@ -73,7 +73,7 @@ def unevenness(X: Any) -> float:
     return by_column if by_column > _ALIKE else max(by_column, largest_eigenvalue(X) / independent)
 
 
-def without_empty_columns(problem: Problem) -> tuple[Problem, NDArray[np.intp] | None]:
+def without_empty_columns(problem: Problem) -> tuple[Problem, Rows | None]:
     """The problem on the columns in use, and which they are, where that makes wide sparse data narrow; else itself."""
     X = problem.X
     if not issparse(X) or X.shape[1] <= MOST_FEATURES:

@@ -15,18 +15,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.thresholds import top_mean
 from toprank.matrices.working_rows import MOST_FEATURES, WorkingRows
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import DualPoint, Problem, Solution
 from toprank.solvers.restricted import Restricted, State
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 # Rows of a class in the smallest random part; problems of fewer than five times as many rows are solved directly.
 _SMALL_PART = 1500
@@ -212,7 +209,7 @@ class _WorkingSetSolver:
         return DualPoint(y, p)
 
 
-def _marked(n: int, *rows: Rows) -> NDArray[np.bool_]:
+def _marked(n: int, *rows: Rows) -> Mask:
     """A mask of n rows that is true for the given ones."""
     mask = np.full(n, False)
     for some in rows:
