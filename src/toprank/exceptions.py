@@ -22,21 +22,8 @@ class Message(str):
 
     The fields of a template are those of an f-string, with values given by keyword. A field without a value is a
     parameter: ``{tol}`` its name, ``{tol=}`` or ``{tol=0.1}`` its keyword; ``{tol=}`` shows a value that is given.
-    Text of unknown origin must be a value, never a part of a template.
-
-    Parameters
-    ----------
-    template : str
-        What to say.
-    elsewhere : str, optional
-        The template of what to say outside Python, if that is something else.
-    **values : dict
-        What the fields hold; a `Parameter`, a message, or an error with one, keeps its names.
-
-    Attributes
-    ----------
-    parts : tuple of str and Parameter
-        What to say outside Python.
+    A value that is a `Parameter`, a message, or an error with one, keeps its names. Text of unknown origin must be a
+    value, never a part of a template. `elsewhere` is the template for front ends outside Python, if that is another.
 
     Examples
     --------
@@ -49,6 +36,7 @@ class Message(str):
     """
 
     parts: tuple[str | Parameter, ...]
+    """What to say outside Python."""
 
     def __new__(cls, template: str, /, elsewhere: str | None = None, **values: Any) -> Self:
         """Fill in the values."""
@@ -120,20 +108,10 @@ class InputError(ValueError):
     def of(
         cls, parameter: str, value: Any, rule: str, remedy: str = "", /, elsewhere: str | None = None, **values: Any
     ) -> Self:
-        """The error of a parameter that breaks a rule.
+        """The error of a parameter that breaks a rule, by templates of a `Message`.
 
-        Parameters
-        ----------
-        parameter : str
-            Its name.
-        value : object
-            What was given.
-        rule, remedy : str
-            Templates of a `Message`, such as "must be positive" and "use a larger {tol}".
-        elsewhere : str, optional
-            The remedy outside Python, if that is another.
-        **values : dict
-            What the fields of the templates hold.
+        The rule says for instance "must be positive" and the remedy "use a larger {tol}"; `elsewhere` is the remedy
+        outside Python, if that is another.
         """
         about, broken = Parameter(parameter, parameter), Message(rule, **values)
         helps = Message(remedy, elsewhere=elsewhere, **values)

@@ -6,26 +6,7 @@ import shlex
 
 
 def printable(text: str, *, lines: bool = False) -> str:
-    r"""Text without characters that a terminal obeys: each is shown by its escape.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    lines : bool, default=False
-        Whether line ends stay.
-
-    Returns
-    -------
-    str
-        Of characters that can be printed alone; the same text if it has no others.
-
-    Examples
-    --------
-    >>> from toprank.shown_text import printable
-    >>> print(printable("red: \x1b[31m, a bell: \x07"))
-    red: \x1b[31m, a bell: \x07
-    """
+    """Text without characters that a terminal obeys: each is shown by its escape, but for the ends of `lines`."""
     if text.isprintable():
         return text
     return "".join(
@@ -35,23 +16,9 @@ def printable(text: str, *, lines: bool = False) -> str:
 
 
 def shell_word(text: str) -> str:
-    r"""Text as one word of a command, for hints that are copied into a shell.
+    """Text as one word of a command, for hints that are copied into a shell.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The text, in quotes where a shell would see more in it; if it cannot be printed, in those of ``$'...'``.
-
-    Examples
-    --------
-    >>> from toprank.shown_text import shell_word
-    >>> print(shell_word("amount"), shell_word("$(date)"), shell_word("two\nlines"))
-    amount '$(date)' $'two\x0alines'
+    It is in quotes where a shell would see more in it; if it cannot be printed, in those of ``$'...'``.
     """
     return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_in_shell_quotes, text))}'"
 

@@ -114,11 +114,10 @@ def make_randnet(
 
     Notes
     -----
-    RandNet of RankNCG (Raykar, Duraiswami and Krishnapuram 2008, section 6.1) follows the
-    artificial data of RankNet (Burges et al. 2005): inputs and weights uniform on [-1, 1], ten
-    hidden units, six bins. The RankNCG paper does not name the activations, and tanh is a choice
-    made here. The output unit does not change the order but the sizes of the bins: with a linear
-    output the published pair counts (195907 for 1000 rows, 6269910 for 5000) lie outside what 80
+    RandNet of RankNCG (Raykar, Duraiswami and Krishnapuram 2008, section 6.1) follows the artificial data of RankNet
+    (Burges et al. 2005): inputs and weights uniform on [-1, 1], ten hidden units, six bins. The RankNCG paper does not
+    name the activations, and tanh is a choice made here. The output unit does not change the order but the sizes of the
+    bins: with a linear output the published pair counts (195907 for 1000 rows, 6269910 for 5000) lie outside what 80
     draws gave; with tanh they lie inside, as they do with logistic units in both layers.
 
     Examples

@@ -33,8 +33,7 @@ def binarize(y: ArrayLike, *, positive: Positive) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        If a label is missing or a positive label does not occur in `y`, or if all rows would be in
-        one class.
+        If a label is missing or a positive label does not occur in `y`, or if all rows would be in one class.
 
     Examples
     --------
@@ -135,14 +134,13 @@ def discretize(target: ArrayLike, n_levels: int, *, strategy: Literal["width", "
 
     Notes
     -----
-    The experiments of RankNCG (Raykar, Duraiswami and Krishnapuram 2008, section 6.1) use "S equal
-    sized bins", with S "chosen such that none of them were empty". Only bins of equal *width* can
-    be empty, and the numbers of training pairs in their Table 1 say the same: bins of equal count
-    give :math:`(0.8 N)^2 (1 - 1/S) / 2` pairs whatever the data, that is 266667 for RandNet with
-    N = 1000 and S = 6 and 90.9 million for California Housing, where the table has 195907 and 82.4
-    million; equally wide bins of the California target give 82.4 million. For most other sets
-    the target gives neither: there the table's numbers are not reproduced. That of Abalone agrees
-    to 0.03 % with equally wide bins of the first column, sex, so the wrong column may have been cut.
+    The experiments of RankNCG (Raykar, Duraiswami and Krishnapuram 2008, section 6.1) use "S equal sized bins", with S
+    "chosen such that none of them were empty". Only bins of equal *width* can be empty, and the numbers of training
+    pairs in their Table 1 say the same: bins of equal count give :math:`(0.8 N)^2 (1 - 1/S) / 2` pairs whatever the
+    data, that is 266667 for RandNet with N = 1000 and S = 6 and 90.9 million for California Housing, where the table
+    has 195907 and 82.4 million; equally wide bins of the California target give 82.4 million. For most other sets the
+    target gives neither: there the table's numbers are not reproduced. That of Abalone agrees to 0.03 % with equally
+    wide bins of the first column, sex, so the wrong column may have been cut.
 
     Examples
     --------

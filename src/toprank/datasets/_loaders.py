@@ -138,10 +138,9 @@ def load(name: str, *, data_home: DataHome = None) -> Bunch:
 def load_task(name: str, *, data_home: DataHome = None) -> Bunch:
     """Read a set as the binary task that the literature makes of it: ``y`` is 0 or 1.
 
-    The tasks are in :data:`TASKS`: those of the papers' tables where a table names the positive
-    class, else the orientation of the set's two classes or the usual rare class. They are fixed
-    conventions, made for comparison with published numbers; for any other task use :func:`load`
-    and :func:`binarize`.
+    The tasks are in :data:`TASKS`: those of the papers' tables where a table names the positive class, else the
+    orientation of the set's two classes or the usual rare class. They are fixed conventions, made for comparison with
+    published numbers; for any other task use :func:`load` and :func:`binarize`.
 
     Parameters
     ----------

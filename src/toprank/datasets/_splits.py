@@ -50,9 +50,8 @@ def split_half_quarters(
 ) -> tuple[Rows, Rows, Rows]:
     """Random 50 % of the rows for training, 25 % for validation and 25 % for testing.
 
-    The protocol of the kernel paper (Macha, Adam and Smidl 2020, section 4.3). A set with an
-    official test part keeps it: the other rows are divided at random, and validation gets as many
-    rows as the test has.
+    The protocol of the kernel paper (Macha, Adam and Smidl 2020, section 4.3). A set with an official test part keeps
+    it: the other rows are divided at random, and validation gets as many rows as the test has.
 
     Parameters
     ----------
@@ -70,8 +69,7 @@ def split_half_quarters(
     Returns
     -------
     train, validation, test : ndarray of int64
-        Row indices. Without an official test part an odd row goes to training, and the next one to
-        the test.
+        Row indices. Without an official test part an odd row goes to training, and the next one to the test.
 
     Examples
     --------

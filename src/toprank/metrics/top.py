@@ -182,8 +182,7 @@ def enrichment_factor(
 
     1 for a random order, at most :math:`\min(1/\chi,\, n/m)`. The usual figure of virtual screening.
 
-    Ties: the expected value over random tie-breaking, as in `precision_at_k`; :math:`\chi n` need not be an
-    integer.
+    Ties: the expected value over random tie-breaking, as in `precision_at_k`; :math:`\chi n` need not be an integer.
 
     Parameters
     ----------

@@ -79,13 +79,7 @@ _WARM_START_STATE = frozenset({"_solution"})
 
 
 class AllowedClasses:
-    """Names of classes and back, for one call of `save` or `load`.
-
-    Parameters
-    ----------
-    trusted : iterable of classes
-        Classes of the caller, allowed besides the tables.
-    """
+    """Names of classes and back, for one call of `save` or `load`, with classes that the caller trusts."""
 
     def __init__(self, trusted: Iterable[type] = ()) -> None:
         self._trusted: dict[str, type] = {}

@@ -26,19 +26,8 @@ def write_atomically(path: str | os.PathLike[str], blocks: Iterable[Any]) -> Non
     The part is flushed to the disk before it takes the name of the target, so a reader never meets an unfinished file,
     and neither does anyone after a power cut. An existing file keeps its permissions, which the part has before its
     first byte; a link stays a link. Parts that killed processes left in the folder are removed: a part is locked while
-    it is written, and the system takes the lock from a process that ends (not on Windows).
-
-    Parameters
-    ----------
-    path : path
-        The file to write or to replace.
-    blocks : iterable of bytes-like
-        Its content. If taking a block raises, the target stays as it was.
-
-    Raises
-    ------
-    OSError
-        If the folder does not exist or is not writable, the disk is full, or the path is no plain file.
+    it is written, and the system takes the lock from a process that ends (not on Windows). Where the path cannot be
+    written, or taking a block raises, the target stays as it was.
     """
     target = os.path.realpath(path)
     folder = os.path.dirname(target)

@@ -43,8 +43,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[type] = 
 
     See Also
     --------
-    load : The way back.
-    to_onnx : Export for other languages and runtimes.
+    load : The way back. to_onnx : Export for other languages and runtimes.
 
     Examples
     --------

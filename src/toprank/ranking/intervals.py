@@ -25,12 +25,6 @@ def clopper_pearson(successes: Floats, trials: Floats, confidence: float) -> tup
     coverage is no smaller. It holds for each k alone, not for all k at once. Weights count as repeated rows, so weights
     that are not counts give limits that are too narrow or too wide. Successes that are not whole, as those of a list
     that ends inside a tie run, use the same formula.
-
-    Examples
-    --------
-    >>> lower, upper = clopper_pearson(np.array([8.0]), np.array([10.0]), 0.95)
-    >>> lower.round(4), upper.round(4)
-    (array([0.4439]), array([0.9748]))
     """
     require_share("confidence", confidence)
     tail = (1 - confidence) / 2
@@ -66,20 +60,7 @@ def fold_band(x: Floats, values: Floats, test_over_train: float, confidence: flo
 
     the corrected resampled t interval of Nadeau and Bengio: training sets of different folds overlap, so the curves are
     not independent, and s/√K alone would be too narrow. It covers, approximately and for each x alone, the
-    expected value for models trained on as many rows as in a fold.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n_places,)
-        Where the curves were read.
-    values : ndarray of shape (n_folds, n_places)
-        Their values.
-    test_over_train : float
-        Rows of a test part over rows of a training part.
-    confidence : float
-        In (0, 1).
-    highest : float, default=1.0
-        The largest possible value; the limits are cut there and at 0.
+    expected value for models trained on as many rows as in a fold. The limits are cut at 0 and at the `highest` value.
     """
     require_share("confidence", confidence)
     n_folds = len(values)
@@ -96,13 +77,6 @@ def delong(ranked: RankedList, confidence: float) -> tuple[float, float]:
 
     where V are the shares of the n negatives below each positive, and U those of the m positives above each negative,
     a tie counting one half. Cut at 0 and 1; nan with fewer than two rows of a class.
-
-    Examples
-    --------
-    >>> from toprank.plots import RankedList
-    >>> ranked = RankedList.from_predictions([1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1])
-    >>> [round(limit, 3) for limit in delong(ranked, 0.95)]
-    [0.581, 1.0]
     """
     runs, m, n = ranked.runs, ranked.positives, ranked.negatives
     if min(m, n) < 2:

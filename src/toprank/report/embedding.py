@@ -22,19 +22,10 @@ MOST_ROWS = 20_000_000
 
 
 def embed(ranked: RankedList) -> dict[str, Any]:
-    """What the page needs to count: the runs, the scores, and the number of runs.
+    """What the page needs to count in a list of rows of weight 1: the runs, the scores, and the number of runs.
 
-    Parameters
-    ----------
-    ranked : RankedList
-        Rows of weight 1.
-
-    Returns
-    -------
-    dict
-        ``runs``: base64 of numbers in groups of 7 bits, see `encode_runs`. ``n_runs``: their number. ``scores``: base64
-        of the scores of the runs 0, 1, …, ``exact`` − 1, then of each ``step``-th, then of the last one; ``bytes`` is
-        the width of a score, 4 for single precision and 8 for double precision, little-endian.
+    ``runs`` are numbers in groups of 7 bits, see `encode_runs`; ``scores`` those of the runs 0, 1, …, ``exact`` − 1,
+    then of each ``step``-th, then of the last one, little-endian and ``bytes`` wide; both in base64.
     """
     if ranked.total > MOST_ROWS:
         raise ValueError(
@@ -66,11 +57,6 @@ def encode_runs(positives: NDArray[Any], negatives: NDArray[Any]) -> NDArray[np.
 
     For each run that is not a single negative: 2g + 1 if it is a single positive, else 2g, its positives and its
     negatives, where g single negatives come right before it. At the end the number of single negatives that are left.
-
-    Examples
-    --------
-    >>> encode_runs(np.array([1, 0, 0, 2, 0]), np.array([0, 1, 1, 1, 1])).tolist()
-    [1, 4, 2, 1, 1]
     """
     events = np.flatnonzero((positives != 0) | (negatives != 1))
     gaps = np.diff(events, prepend=-1) - 1

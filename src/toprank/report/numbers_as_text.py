@@ -13,24 +13,12 @@ UNIT = "\u00a0%"
 
 
 def count(value: float) -> str:
-    """A number of rows; an expected number, of a list that ends inside a tie, has two decimals.
-
-    Examples
-    --------
-    >>> count(12345), count(1.5)
-    ('12,345', '1.50')
-    """
+    """A number of rows; an expected number, of a list that ends inside a tie, has two decimals."""
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-9 else f"{value:,.2f}"
 
 
 def percent(share: float) -> str:
-    r"""A share in percent with three digits or so; tiny ones keep their digits.
-
-    Examples
-    --------
-    >>> percent(0.98765), percent(0.0123456), percent(0.00001), percent(float("nan"))
-    ('98.8\xa0%', '1.23\xa0%', '0.001\xa0%', '–')
-    """
+    """A share in percent with three digits or so; tiny ones keep their digits."""
     if not np.isfinite(share):
         return "–"
     value = 100 * share
@@ -42,35 +30,17 @@ def percent(share: float) -> str:
 
 
 def round_percent(share: float) -> str:
-    r"""A round share in percent, such as a level or a tick.
-
-    Examples
-    --------
-    >>> round_percent(0.95), round_percent(0.001), round_percent(-0.0)
-    ('95\xa0%', '0.1\xa0%', '0\xa0%')
-    """
+    """A round share in percent, such as a level or a tick."""
     return f"{float(f'{100 * share:.6g}') + 0.0:g}{UNIT}"
 
 
 def limits(lower: float, upper: float) -> str:
-    r"""A confidence interval of a share.
-
-    Examples
-    --------
-    >>> limits(0.4439, 0.9748)
-    '44.4\xa0% – 97.5\xa0%'
-    """
+    """A confidence interval of a share."""
     return f"{percent(lower)} – {percent(upper)}"
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number with a few digits.
-
-    Examples
-    --------
-    >>> number(0.123456), number(1234567.0), number(-1.5e-9)
-    ('0.1235', '1,234,567', '−1.5·10⁻⁹')
-    """
+    """A number with a few digits."""
     if np.isnan(value):
         return "–"
     if np.isinf(value):
@@ -87,13 +57,7 @@ def superscript(exponent: int) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value of a table or a parameter as short text, whatever it is.
-
-    Examples
-    --------
-    >>> cell(3.14159265), cell(138889.4), cell(None), cell("a" * 200)[-3:]
-    ('3.1416', '138889', '–', 'aa…')
-    """
+    """A value of a table or a parameter as short text, whatever it is."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
         return "–"
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_ | Integral):

@@ -155,13 +155,7 @@ def linear_axis(label: str, low: float, high: float, text: Callable[[float], str
 
 
 def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two values, at most about six.
-
-    Examples
-    --------
-    >>> linear_ticks(0.0, 1.0), linear_ticks(-3.0, 42.0)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 10.0, 20.0, 30.0, 40.0])
-    """
+    """Round numbers between two values, at most about six."""
     rough = (high - low) / most
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))

@@ -45,18 +45,10 @@ def top_rows(
     table: Any,
     most: int,
 ) -> TopRows:
-    """The best rows, those of equal score in the order in which they came.
+    """The best rows, at most so many, those of equal score in the order in which they came.
 
-    Parameters
-    ----------
-    scores, y, positive : ndarray of shape (n,)
-        Score, label and class of each row.
-    ids : sequence of length n, optional
-        What the rows are called; by default their numbers, from 0.
-    table : DataFrame of pandas or polars, optional
-        Columns to show.
-    most : int
-        How many rows.
+    Rows are called by their `ids`, by default numbers from 0, and shown with the columns of a table of pandas or
+    polars.
     """
     names = [] if table is None else [str(name) for name in table.columns]
     best = np.argsort(-scores, kind="stable")[:most]

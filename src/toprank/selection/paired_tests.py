@@ -13,26 +13,9 @@ def corrected_t_test(differences: ArrayLike, test_share: float) -> float:
     .. math:: t = \bar d \Big/ \sqrt{\bigl(\tfrac1J + \tfrac{n_{test}}{n_{train}}\bigr) s_d^2}, \qquad J - 1
               \text{ degrees of freedom}
 
-    The scores of J folds are not independent, as the folds share most of their training rows; an ordinary t-test or
-    Wilcoxon's takes them to be and finds too many differences. The second summand widens the variance for it.
-
-    Parameters
-    ----------
-    differences : array-like of shape (n_folds,)
-        Difference of the scores of two models in each fold.
-    test_share : float
-        Number of test rows over number of training rows.
-
-    Returns
-    -------
-    float
-        The p-value; 1 if all differences are zero.
-
-    Examples
-    --------
-    >>> from toprank.selection.paired_tests import corrected_t_test
-    >>> round(corrected_t_test([0.1, 0.2, 0.1, 0.2, 0.1], test_share=0.25), 4)
-    0.0189
+    for the differences d of the scores of two models in J folds; 1 if all are zero. The scores are not independent, as
+    the folds share most of their training rows; an ordinary t-test or Wilcoxon's takes them to be and finds too many
+    differences. The second summand widens the variance for it.
     """
     differences = np.asarray(differences, dtype=np.float64)
     n = len(differences)
@@ -50,22 +33,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 
     The smallest is multiplied by their number, the next by one less, and so on, and none gets smaller than the one
     before it.
-
-    Parameters
-    ----------
-    p_values : array-like of shape (n,)
-        p-values of single tests.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Adjusted p-values in the same order, at most 1.
-
-    Examples
-    --------
-    >>> from toprank.selection.paired_tests import holm
-    >>> holm([0.01, 0.04, 0.03]).tolist()
-    [0.03, 0.06, 0.06]
     """
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
