@@ -10,7 +10,7 @@ from exact import optimum
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import TopMean
-from toprank.solvers import working_rows
+from toprank.matrices import working_rows
 from toprank.solvers import working_set_newton as newton
 from toprank.solvers.problem import Problem
 from toprank.solvers.working_set_newton import solve_newton
