@@ -55,7 +55,7 @@ def test_all_formats_give_the_same_rows(tmp_path, frame, ending):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f8", ">f4", "<f2", "<i8", "|u1"])
 def test_npy_in_parts(tmp_path, monkeypatch, order, dtype):
-    monkeypatch.setattr("toprank.files.numpy_file._BLOCK_VALUES", 9)
+    monkeypatch.setattr("toprank.files.numpy_file.BLOCK_VALUES", 9)
     array = np.asarray(np.arange(30).reshape(10, 3), dtype=dtype, order=order)
     np.save(tmp_path / "a.npy", array)
     source = open_table(str(tmp_path / "a.npy"))
@@ -154,7 +154,7 @@ def test_a_large_index_in_a_small_svmlight_file(tmp_path):
 
 
 def test_parquet_types(tmp_path, monkeypatch):
-    monkeypatch.setattr("toprank.files.parquet_file._BLOCK_VALUES", 4)
+    monkeypatch.setattr("toprank.files.parquet_file.BLOCK_VALUES", 4)
     frame = pl.DataFrame({"when": ["2026-01-01"] * 5, "list": [[1]] * 5, "kind": list("abcab"), "x": range(5)})
     frame = frame.with_columns(pl.col("when").str.to_date(), pl.col("kind").cast(pl.Categorical))
     frame.write_parquet(tmp_path / "a.pq")

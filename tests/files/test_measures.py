@@ -6,6 +6,7 @@ from scipy.stats import binomtest
 
 from toprank.cli.describing import measures_text
 from toprank.files.measures import measure
+from toprank.files.summary import plain
 from toprank.metrics import positives_at_top, precision_at_k, tpr_at_fpr, wmw_score
 
 
@@ -32,11 +33,11 @@ def test_measures_are_counts(seed):
     limits = binomtest(int((above & ~positive).sum()), int((~positive).sum())).proportion_ci(0.9, "exact")
     (fpr,) = (one for one in found.values if one.name == "fpr")
     assert (fpr.lower, fpr.upper) == pytest.approx(tuple(limits))
-    assert "90 % interval" in measures_text(found)
+    assert "90 % interval" in measures_text(plain(found.record()))
     assert found.record()["false_alarms"] == (above & ~positive).sum()
 
 
 def test_without_alerts_there_is_no_precision():
     found = measure(np.array([0, 1, 0, 1]), np.array([-1.0, -2.0, -3.0, -4.0]))
     assert np.isnan(found.values[0].value)
-    assert "0 of 4 rows are above the threshold" in measures_text(found)
+    assert "0 of 4 rows are above the threshold" in measures_text(plain(found.record()))

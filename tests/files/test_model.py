@@ -13,8 +13,8 @@ from toprank import PatMatNP, TauFPL
 from toprank.decision import NeymanPearsonClassifier
 from toprank.files import TableError, TableModel, open_table
 from toprank.files.columns import prepared
+from toprank.files.estimators import pipeline_of, table_pipeline
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.preprocessing import sparse_pipeline, table_pipeline
 from toprank.files.scoring import Best, score_rows
 from toprank.persistence import load, save
 
@@ -138,7 +138,7 @@ def test_files_keep_all(tmp_path):
 def test_sparse_rows_and_tables_are_not_mixed_up():
     X = csr_array(np.random.default_rng(0).normal(size=(60, 3)))
     y = (X.toarray()[:, 0] > 1).astype(int)
-    sparse = TableModel(sparse_pipeline(PatMatNP(tau=0.1))).fit(X, y)
+    sparse = TableModel(pipeline_of(None, PatMatNP(tau=0.1))).fit(X, y)
     assert sparse.n_features_in_ == 3
     assert linear_scorer(sparse) is None
     with pytest.raises(TableError, match="rows of an svmlight file"):

@@ -123,7 +123,7 @@ def test_parquet_slices(tmp_path, monkeypatch):
     pl.DataFrame({"x": x, "y": [i % 2 for i in range(100)]}).write_parquet(path)
     options = {"target": "y", "on_bad_line": "skip", "batch": 4}
     whole = stream(path, CBR(), **options)
-    monkeypatch.setattr(parquet, "_BLOCK_VALUES", 10)
+    monkeypatch.setattr(parquet, "BLOCK_VALUES", 10)
     sliced = stream(path, CBR(), **options)
     assert (whole.n_rows, whole.n_bad_lines, whole.bad_lines) == (
         sliced.n_rows,

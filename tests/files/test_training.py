@@ -6,7 +6,7 @@ import pytest
 
 from toprank import PatMatNP
 from toprank.files import TableError, TableModel, open_table
-from toprank.files.preprocessing import table_pipeline
+from toprank.files.estimators import table_pipeline
 from toprank.files.training import read_to_learn, read_to_test
 
 

@@ -10,7 +10,7 @@ from cli.support import run
 from toprank import PatMatNP
 from toprank.files import TableModel
 from toprank.files.csv_file import CSVTable
-from toprank.files.preprocessing import table_pipeline
+from toprank.files.estimators import table_pipeline
 from toprank.files.scoring import score_rows
 from toprank.files.training import read_to_learn, read_to_test
 

@@ -25,7 +25,7 @@ from toprank.metrics import tpr_at_fpr
 from toprank.online import CBR
 from toprank.persistence import ModelFileError, load
 from toprank.persistence.model_file import read_tree
-from toprank.streams import BadLineError, stream
+from toprank.streams import BadLineError, stream, stream_table
 from toprank.streams.checkpoint import Checkpoint
 
 
@@ -394,9 +394,10 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_anything_is_learned(
     ],
     ids=["on_bad_line", "batch", "window", "every", "max_fpr"],
 )
-def test_arguments(clicks, options, message):
+@pytest.mark.parametrize("learn", [stream, stream_table])
+def test_arguments(clicks, learn, options, message):
     with pytest.raises(ValueError, match=message):
-        stream(clicks, Sums(), target="y", **options)
+        learn(str(clicks), CBR(), target="y", **options)
 
 
 def test_progress(clicks, monkeypatch, caplog, capsys):

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.output import Output, guarded, table, told
+from toprank.cli.options import of_method
+from toprank.cli.output import Output, guarded, number, table, told
 
 
 @guarded
@@ -20,24 +21,13 @@ def compare(
     categorical: options.Categorical = None,
     method: Annotated[
         list[methods.Method] | None,
-        typer.Option(
-            help="Method to compare; may be repeated. By default PatMatNP, TauFPL and LogisticRegression.",
-            rich_help_panel="Method",
-        ),
+        of_method(help="Method to compare; may be repeated. By default PatMatNP, TauFPL and LogisticRegression."),
     ] = None,
-    max_fpr: Annotated[
-        float, typer.Option(help="False positive rate to measure at and to train for.", rich_help_panel="Method")
-    ] = 0.01,
+    max_fpr: Annotated[float, of_method(help="False positive rate to measure at and to train for.")] = 0.01,
     alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Penalty of all methods that have one; LogisticRegression keeps its own.", rich_help_panel="Method"
-        ),
+        float | None, of_method(help="Penalty of all methods that have one; LogisticRegression keeps its own.")
     ] = None,
-    search: Annotated[
-        bool,
-        typer.Option("--search", help="Choose the penalty inside each fold.", rich_help_panel="Method"),
-    ] = False,
+    search: Annotated[bool, of_method("--search", help="Choose the penalty inside each fold.")] = False,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
     seed: options.Seed = 0,
     jobs: options.Jobs = 1,
@@ -60,27 +50,21 @@ def compare(
     """
     import toprank.selection
     from toprank.files import open_table
+    from toprank.files.columns import prepared
     from toprank.files.workflow import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
     chosen = list(dict.fromkeys(one.value for one in method or [])) or ["PatMatNP", "TauFPL", "LogisticRegression"]
     source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
-    rows = rows_to_learn(
-        source,
-        target,
-        output,
-        positive=positive,
-        id_column=id_column,
-        ignore=ignore or (),
-        categorical=categorical or (),
-    )
+    columns = {"ignore": ignore or (), "categorical": categorical or ()}
+    rows = rows_to_learn(source, target, output, positive=positive, id_column=id_column, **columns)
     least = int(min(rows.y.sum(), (1 - rows.y).sum()))
     if least < folds:
         raise ValueError(
             f"{folds} folds need as many rows of each class, and one has {least}; use --folds {max(least, 2)}"
         )
     models = {name: _model(name, rows, max_fpr, alpha, search, seed) for name in chosen}
-    X = rows.X if rows.columns is None else _prepared(rows)
+    X = rows.X if rows.columns is None else prepared(rows.X, rows.columns.used)
     metrics = [("tpr_at_fpr", {"max_fpr": max_fpr}), "positives_at_top", "roc_auc"]
     result = toprank.selection.compare(
         models, X, rows.y, metrics=metrics, cv=folds, n_jobs=jobs, random_state=seed, verbose=int(output.shows_progress)
@@ -106,12 +90,6 @@ def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bo
     return complete(pipeline, search=search and has_penalty, seed=seed)
 
 
-def _prepared(rows: Any) -> Any:
-    from toprank.files.columns import prepared
-
-    return prepared(rows.X, rows.columns.used)
-
-
 def _table(result: Any, metric: str) -> str:
     """The rows of one metric, best first."""
     rows = [row for row in result.rows if row["metric"] == metric]
@@ -120,16 +98,12 @@ def _table(result: Any, metric: str) -> str:
     cells = [
         [
             row["estimator"],
-            _short(row["mean"], ".4f"),
-            _short(row["std"], ".4f"),
-            "best" if row["estimator"] == best else _short(row["p_adjusted"], ".3f"),
-            _short(row["fit_seconds"], ".2f"),
-            _short(row["dual_gap"], ".0e"),
+            number(row["mean"], ".4f"),
+            number(row["std"], ".4f"),
+            "best" if row["estimator"] == best else number(row["p_adjusted"], ".3f"),
+            number(row["fit_seconds"], ".2f"),
+            number(row["dual_gap"], ".0e"),
         ]
         for row in rows
     ]
     return f"{metric}\n" + table([["method", "mean", "std", "p (Holm)", "fit s", "gap"], *cells])
-
-
-def _short(value: float, form: str) -> str:
-    return "-" if value != value else format(value, form)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from toprank.cli.output import table
-from toprank.files.measures import Measure, Measures
 from toprank.shown_text import printable, shell_word
 
 
-def measures_text(measures: Measures) -> str:
-    """Counts and a table of measures."""
-    head = ["measure", "value", f"{100 * measures.confidence:g} % interval"]
+def measures_text(record: dict[str, Any]) -> str:
+    """Counts and a table of measures, of their plain record."""
+    head = ["measure", "value", f"{100 * record['confidence']:g} % interval"]
     lines = [
-        [one.title, f"{one.value:.4f}", "" if np.isnan(one.lower) else f"{one.lower:.4f} to {one.upper:.4f}"]
-        for one in measures.values
+        [
+            one["title"],
+            "nan" if one["value"] is None else f"{one['value']:.4f}",
+            "" if one["lower"] is None else f"{one['lower']:.4f} to {one['upper']:.4f}",
+        ]
+        for one in record["measures"]
     ]
     counts = (
-        f"  {measures.alerts:,} of {measures.rows:,} rows are above the threshold: {measures.caught:,} of "
-        f"{measures.positives:,} positives caught, {measures.alerts - measures.caught:,} false alarms\n"
+        f"  {record['alerts']:,} of {record['rows']:,} rows are above the threshold: {record['caught']:,} of "
+        f"{record['positives']:,} positives caught, {record['alerts'] - record['caught']:,} false alarms\n"
     )
     return counts + table([head, *lines])
 
@@ -37,7 +38,7 @@ def described(model: Any, data: str, path: str) -> str:
     ]
     if summary["held_out"] is not None:
         lines.append(f"measured on the {summary['held_out']['rows']:,} rows held out:")
-        lines.append(measures_text(_measures_of(summary["held_out"])))
+        lines.append(measures_text(summary["held_out"]))
     lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
     return "\n".join(lines)
 
@@ -81,17 +82,3 @@ def _threshold_text(threshold: dict[str, Any]) -> str:
         f"at most {100 * threshold['max_fpr']:g} % false positives with {100 * threshold['confidence']:g} % "
         f"confidence, from {threshold['n_calibration']:,} negatives set aside"
     )
-
-
-def _measures_of(record: dict[str, Any]) -> Measures:
-    """Measures from their record."""
-    values = [
-        Measure(one["name"], one["title"], *(_number(one[key]) for key in ("value", "lower", "upper")))
-        for one in record["measures"]
-    ]
-    counts = {key: record[key] for key in ("rows", "positives", "alerts", "caught", "confidence")}
-    return Measures(**counts, values=values)
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value

@@ -39,6 +39,7 @@ def evaluate(
     from toprank.cli.describing import measures_text
     from toprank.cli.model_files import load_model
     from toprank.files import evaluate_file
+    from toprank.files.summary import plain
     from toprank.inspection import scorer_of
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -52,4 +53,5 @@ def evaluate(
             raise
         raise typer.BadParameter(told(error)) from None
     title = f"{type(scorer_of(fitted.estimator_)).__name__} on {measures.rows:,} rows of {data}:"
-    output.result(measures.record(), f"{title}\n{measures_text(measures)}")
+    record = plain(measures.record())
+    output.result(record, f"{title}\n{measures_text(record)}")

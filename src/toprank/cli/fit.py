@@ -7,29 +7,26 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
+from toprank.cli.options import of_method
 from toprank.cli.output import Output, guarded
 
 
 @guarded
 def fit(
     data: options.Data,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")],
+    model: options.NewModel,
     target: options.Target = None,
     positive: options.Positive = None,
     id_column: options.Id = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
-    method: Annotated[
-        methods.Method, typer.Option(help="What to optimise.", rich_help_panel="Method")
-    ] = methods.Method.PatMatNP,
+    method: Annotated[methods.Method, of_method(help="What to optimise.")] = methods.Method.PatMatNP,
     tau: methods.Tau = None,
     k: methods.TopNegatives = None,
     alpha: methods.Alpha = None,
     kernel: methods.Kernel = None,
     surrogate: methods.Surrogate = None,
-    search: Annotated[
-        bool, typer.Option("--search", help="Choose the penalty by cross-validation.", rich_help_panel="Method")
-    ] = False,
+    search: Annotated[bool, of_method("--search", help="Choose the penalty by cross-validation.")] = False,
     max_fpr: methods.MaxFpr = None,
     confidence: methods.Confidence = 0.95,
     holdout: Annotated[
@@ -58,8 +55,9 @@ def fit(
     toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
     """
     from toprank.cli.describing import described
-    from toprank.cli.model_files import check_writable, save_model
+    from toprank.cli.model_files import check_writable
     from toprank.files import fit_file
+    from toprank.persistence import save
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
@@ -86,6 +84,6 @@ def fit(
             zero_based=zero_based,
             watcher=output,
         )
-    save_model(fitted, model)
+    save(fitted, model)
     record = {**fitted.summary_, "model": model}
     output.result(record, described(fitted, data, model))

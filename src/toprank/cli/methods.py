@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from toprank.cli.options import of_method, of_threshold
+
 
 class Method(StrEnum):
     """Methods that learn from all rows at once."""
@@ -39,35 +41,23 @@ class OnlineMethod(StrEnum):
     UniExp = "UniExp"
 
 
-_PANEL = "Method"
 Tau = Annotated[
     float | None,
-    typer.Option(
+    of_method(
         help="Share of the list that counts as its top, strictly between 0 and 1: of the negatives for PatMatNP, "
-        "TauFPL and GrillNP, of all rows for PatMat, TopMeanK and Grill. By default --max-fpr, where that is given.",
-        rich_help_panel=_PANEL,
+        "TauFPL and GrillNP, of all rows for PatMat, TopMeanK and Grill. By default --max-fpr, where that is given."
     ),
 ]
-TopNegatives = Annotated[
-    float | None, typer.Option("--k", help="Number of negatives at the top, for TopPushK.", rich_help_panel=_PANEL)
-]
-Alpha = Annotated[float | None, typer.Option(help="Penalty; larger is smoother.", rich_help_panel=_PANEL)]
-Kernel = Annotated[
-    str | None, typer.Option(metavar="KERNEL", help="linear, rbf, poly or sigmoid.", rich_help_panel=_PANEL)
-]
+TopNegatives = Annotated[float | None, of_method("--k", help="Number of negatives at the top, for TopPushK.")]
+Alpha = Annotated[float | None, of_method(help="Penalty; larger is smoother.")]
+Kernel = Annotated[str | None, of_method(metavar="KERNEL", help="linear, rbf, poly or sigmoid.")]
 Surrogate = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOSS", help="Loss, such as hinge; the error for an unknown one names all.", rich_help_panel=_PANEL
-    ),
+    str | None, of_method(metavar="LOSS", help="Loss, such as hinge; the error for an unknown one names all.")
 ]
 MaxFpr = Annotated[
-    float | None,
-    typer.Option(
-        help="Set the threshold so that at most this share of the negatives is above it.", rich_help_panel="Threshold"
-    ),
+    float | None, of_threshold(help="Set the threshold so that at most this share of the negatives is above it.")
 ]
-Confidence = Annotated[float, typer.Option(help="Probability with which --max-fpr holds.", rich_help_panel="Threshold")]
+Confidence = Annotated[float, of_threshold(help="Probability with which --max-fpr holds.")]
 
 
 def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any) -> Any:

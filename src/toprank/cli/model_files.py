@@ -8,13 +8,6 @@ from typing import Any
 from toprank.cli.output import Output
 
 
-def save_model(model: Any, path: str) -> None:
-    """Save a `TableModel`, atomically."""
-    from toprank.persistence import save
-
-    save(model, path)
-
-
 def load_any(path: str, output: Output) -> Any:
     """Load a model; warnings about versions become notes."""
     from toprank.persistence import load

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-_TABLE = "Table"
-_OUTPUT = "Output"
+of_table = partial(typer.Option, rich_help_panel="Table")
+of_method = partial(typer.Option, rich_help_panel="Method")
+of_threshold = partial(typer.Option, rich_help_panel="Threshold")
+of_output = partial(typer.Option, rich_help_panel="Output")
 
 Data = Annotated[
     str,
@@ -19,50 +22,30 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The saved model.", show_default=False)]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", metavar="COLUMN", help="Column of the labels.", rich_help_panel=_TABLE),
-]
+NewModel = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")]
+Target = Annotated[str | None, of_table("--target", "-t", metavar="COLUMN", help="Column of the labels.")]
 Positive = Annotated[
     str | None,
-    typer.Option(
+    of_table(
         metavar="LABEL",
         help="The positive label; all others are negative. Not needed for 0 and 1, -1 and 1, false and true.",
-        rich_help_panel=_TABLE,
     ),
 ]
 Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id", metavar="COLUMN", help="Column that identifies a row; it is not learned from.", rich_help_panel=_TABLE
-    ),
+    str | None, of_table("--id", metavar="COLUMN", help="Column that identifies a row; it is not learned from.")
 ]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column not to learn from; may be repeated.", rich_help_panel=_TABLE),
-]
+Ignore = Annotated[list[str] | None, of_table(metavar="COLUMN", help="Column not to learn from; may be repeated.")]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of numbers that are codes, not amounts; may be repeated.",
-        rich_help_panel=_TABLE,
-    ),
+    of_table(metavar="COLUMN", help="Column of numbers that are codes, not amounts; may be repeated."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        metavar="FORMAT", help="csv, parquet, svmlight or numpy, if the name does not say it.", rich_help_panel=_TABLE
-    ),
+    of_table(metavar="FORMAT", help="csv, parquet, svmlight or numpy, if the name does not say it."),
 ]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(metavar="CHARACTER", help="Delimiter of CSV; by default found.", rich_help_panel=_TABLE),
-]
-ZeroBased = Annotated[
-    bool, typer.Option("--zero-based", help="Indices of svmlight start at 0.", rich_help_panel=_TABLE)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=_OUTPUT)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress bar.", rich_help_panel=_OUTPUT)]
+Delimiter = Annotated[str | None, of_table(metavar="CHARACTER", help="Delimiter of CSV; by default found.")]
+ZeroBased = Annotated[bool, of_table("--zero-based", help="Indices of svmlight start at 0.")]
+Json = Annotated[bool, of_output("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, of_output("--quiet", "-q", help="No notes and no progress bar.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
 Jobs = Annotated[int, typer.Option(help="How many fits at the same time; -1: as many as there are cores.")]

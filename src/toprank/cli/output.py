@@ -121,6 +121,11 @@ def _options_of(command: _Command) -> dict[str, str]:
     return options
 
 
+def number(value: float, form: str) -> str:
+    """A number for a table, which may be nan."""
+    return "-" if value != value else format(value, form)
+
+
 def table(rows: list[list[str]], *, indent: str = "  ") -> str:
     """Rows of cells as aligned text; the first column to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toprank.cli import options
+from toprank.cli.options import of_output
 from toprank.cli.output import Output, guarded
 
 
@@ -25,11 +26,7 @@ def score(
     ] = None,
     safe_text: Annotated[
         bool,
-        typer.Option(
-            "--safe-text",
-            help="Put ' before identifiers that a spreadsheet would take for a formula.",
-            rich_help_panel="Output",
-        ),
+        of_output("--safe-text", help="Put ' before identifiers that a spreadsheet would take for a formula."),
     ] = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,

@@ -7,35 +7,25 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.output import Output, guarded, table, told
+from toprank.cli.options import of_method
+from toprank.cli.output import Output, guarded, number, table, told
 from toprank.exceptions import Message
 
 
 @guarded
 def stream(
     data: options.Data,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")],
+    model: options.NewModel,
     target: options.Target = None,
     positive: options.Positive = None,
     id_column: options.Id = None,
     ignore: options.Ignore = None,
-    method: Annotated[
-        methods.OnlineMethod,
-        typer.Option(help="Online method.", rich_help_panel="Method"),
-    ] = methods.OnlineMethod.CBR,
+    method: Annotated[methods.OnlineMethod, of_method(help="Online method.")] = methods.OnlineMethod.CBR,
     start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="A model of an earlier stream that goes on learning.", rich_help_panel="Method"
-        ),
+        str | None, of_method(metavar="FILE", help="A model of an earlier stream that goes on learning.")
     ] = None,
     scale_rows: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Scale by the mean and deviation of so many first rows; 0: do not scale.",
-            rich_help_panel="Method",
-        ),
+        int, of_method(min=0, help="Scale by the mean and deviation of so many first rows; 0: do not scale.")
     ] = 10_000,
     fill_missing: Annotated[
         float | None, typer.Option(help="Number that stands for missing values; by default they are an error.")
@@ -82,8 +72,9 @@ def stream(
     zcat clicks-*.gz | toprank stream - -t clicked -m clicks.toprank
     """
     import toprank.online
-    from toprank.cli.model_files import check_writable, load_model, save_model
+    from toprank.cli.model_files import check_writable, load_model
     from toprank.inspection import scorer_of
+    from toprank.persistence import save
     from toprank.persistence.atomic import same_file
     from toprank.streams import stream_table
     from toprank.streams.run import last_line_waits
@@ -133,7 +124,7 @@ def stream(
         if result.resumed_at and not isinstance(first_bad.reason, Message):
             reason = reason.partition("; ")[0]  # of a checkpoint, with a remedy in the words of Python
         output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
-    save_model(fitted, model)
+    save(fitted, model)
     record = {"rows": result.n_rows, "bad_lines": result.n_bad_lines, "history": result.history, "model": model}
     learned = fitted.summary_["method"]
     text = f"{learned} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
@@ -145,9 +136,5 @@ def _history(history: dict[str, Any], most: int = 12) -> str:
     head = ["up to row", "positives", "AUC", "positives caught"]
     columns = ("rows", "positives", "auc", "tpr_at_fpr")
     rows = list(zip(*(history[name].tolist() for name in columns), strict=True))[-most:]
-    cells = [[f"{n:,}", f"{positives:,}", _short(auc), _short(rate)] for n, positives, auc, rate in rows]
+    cells = [[f"{n:,}", f"{positives:,}", number(auc, ".4f"), number(rate, ".4f")] for n, positives, auc, rate in rows]
     return table([head, *cells]) if cells else "  no window was measured"
-
-
-def _short(value: float) -> str:
-    return "-" if value != value else f"{value:.4f}"

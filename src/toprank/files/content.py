@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -66,12 +67,24 @@ def _told(path: str) -> Iterator[None]:
 
 
 STANDARD_INPUT = "-"
+_AT_ONCE = 1 << 20
 _FIRST_BYTES = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\x00": ".xz"}
 
 
 def is_pipe(path: str) -> bool:
     """Whether a path is ``-`` for standard input, a named pipe, or anything else that can be read once only."""
     return path == STANDARD_INPUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def sum_of(path: str) -> str | None:
+    """The SHA-256 sum of a file; None of a pipe, which cannot be read again."""
+    if is_pipe(path):
+        return None
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(_AT_ONCE):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -92,7 +105,6 @@ def open_pipe(path: str) -> Iterator[IO[bytes]]:
 
 
 SAMPLE = 1 << 16
-_SKIPPED_AT_ONCE = 1 << 20
 
 
 class Passage(NamedTuple):
@@ -183,7 +195,7 @@ class _Pipe:
         """Go on to a position; the last bytes before it, none if the pipe ends earlier."""
         if position < self.position:
             raise ValueError(f"{self.path!r} is read once, and byte {position} has passed; write it to a file before")
-        while self.position < position and self.read(min(position - self.position, _SKIPPED_AT_ONCE)):
+        while self.position < position and self.read(min(position - self.position, _AT_ONCE)):
             pass
         return self._last if self.position == position else b""
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toprank.files.content import Content
-from toprank.files.errors import NotANumberError, TableError, excerpt
+from toprank.files.errors import TableError
 from toprank.files.header import LONG_FIELDS, LONGEST_ROW, not_utf8, read_header
 from toprank.files.source import (
     DATE,
@@ -21,6 +21,7 @@ from toprank.files.source import (
     Batch,
     as_number,
     as_text,
+    converted,
     polars,
     reading_errors,
     repeated,
@@ -130,7 +131,7 @@ class CSVTable:
         if frame is None:
             raise TableError(f"the rows of {self.path!r} from line {line} on cannot be read; check their quotes")
         frame = frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
-        return self._converted(frame, block, line, kinds)
+        return converted(frame, kinds, lambda row: f"line {self._line_of(block, row, line)} of {self.path!r}")
 
     def _read(self, block: bytes, dtypes: dict[str, Any]) -> Any:
         """A frame, or None if polars does not take the block."""
@@ -193,32 +194,9 @@ class CSVTable:
             f"the line, or quote fields that contain {self.delimiter!r}"
         )
 
-    def _converted(self, frame: Any, block: bytes, line: int, kinds: Mapping[str, str]) -> Any:
-        """Numbers and texts as a batch holds them."""
-        pl = polars()
-        done, wrong = [], []
-        for name, kind in kinds.items():
-            if kind != NUMBER:
-                done.append(frame[name] if kind == VERBATIM else as_text(frame[name]))
-                continue
-            series, place = as_number(frame[name])
-            done.append(series)
-            if place is not None:
-                wrong.append((name, place))
-        if wrong:
-            name, place = wrong[0]
-            value = excerpt(frame[name][place])
-            line = self._line_of(self._rows_of(block), place, line)
-            raise NotANumberError(
-                f"line {line} of {self.path!r} has {value} in the column {name!r}, which is not a number; "
-                "correct it, or leave the field empty if it is missing",
-                [name for name, _ in wrong],
-            )
-        return pl.DataFrame(dict(zip(kinds, done, strict=True)))
-
-    def _line_of(self, content: bytes, row: int, line: int) -> int:
+    def _line_of(self, block: bytes, row: int, line: int) -> int:
         """Number of the line in which a row of a block starts."""
-        text = io.StringIO(content.decode("utf-8", "replace"), newline="")
+        text = io.StringIO(self._rows_of(block).decode("utf-8", "replace"), newline="")
         reader = csv.reader(text, delimiter=self.delimiter)
         start = line
         with LONG_FIELDS:

@@ -12,11 +12,10 @@ from toprank.files import _lines
 from toprank.files._lines import IGNORED, TARGET, Found
 from toprank.files.content import Passage
 from toprank.files.header import read_header
-from toprank.files.labels import Labels
-from toprank.files.reasons import label_reason, number_reason
+from toprank.files.labels import Labels, label_reason
 from toprank.files.rows import Place
 from toprank.files.source import chosen_features
-from toprank.files.text import TextFile, filled
+from toprank.files.text import TextFile, filled, number_reason
 
 
 class CSVFile(TextFile):

@@ -22,6 +22,16 @@ def listed(names: list[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
-def excerpt(text: str, most: int = 40) -> str:
+def shortened(text: str, most: int = 40) -> str:
+    """A text for a message, not too long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def excerpt(text: str) -> str:
     """A value for a message, not too long and in one line."""
-    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
+    return repr(shortened(text))
+
+
+def no_rows(path: str) -> TableError:
+    """The error for a file without rows."""
+    return TableError(f"{path!r} has no rows; give a file with rows")

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.exceptions import Message
-from toprank.files.errors import TableError
-from toprank.files.labels import Labels, labels_in
-from toprank.files.reasons import excerpt, label_reason
+from toprank.files._lines import IS_MISSING
+from toprank.files.errors import TableError, shortened
+from toprank.files.labels import Labels, label_reason, labels_in
 from toprank.files.rows import MOST_BAD_LINES, BadLine, Block, Place, Rows
-from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, TypedSource, chosen_features
+from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, TypedTable, chosen_features
+from toprank.files.text import number_reason
 
 _SAMPLE = 1 << 16
 
@@ -31,7 +32,7 @@ class FrameRows:
 
     def __init__(
         self,
-        table: TypedSource,
+        table: TypedTable,
         labels: Labels,
         target: str,
         features: list[str] | None,
@@ -98,14 +99,14 @@ class FrameRows:
                 return
 
     def _label_reason(self, label: str | None) -> str:
-        return label_reason("" if label is None else excerpt(label.strip()), self.labels)
+        return label_reason("" if label is None else shortened(label.strip()), self.labels)
 
     def _reason(self, row: NDArray[np.float64]) -> str:
         place = int(np.flatnonzero(~np.isfinite(row))[0])
-        name = self._features[place]
+        where = f"column {self._features[place]!r}"
         if np.isnan(row[place]):
-            return Message("column {name!r} has no value; pass {fill_missing=} for a number to stand for it", name=name)
-        return f"column {name!r} has {row[place]}, which is not finite"
+            return number_reason(IS_MISSING, where, "", "")
+        return f"{where} has {row[place]}, which is not finite"
 
     def identity(self, position: int) -> dict[str, Any]:
         """Size and a sum over the end of the file, which in Parquet describes all of its parts."""

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.exceptions import Message
 from toprank.files.errors import TableError, excerpt
-from toprank.files.source import MISSING_WORDS, polars
+from toprank.files.source import MISSING_WORDS, known_text, polars
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
 # Longer numbers are written with an exponent.
@@ -88,11 +89,13 @@ def labels_in(series: Any, labels: Labels) -> tuple[NDArray[np.int64], NDArray[n
     return positive.to_numpy().astype(np.int64), (positive | known_text(text).is_not_null()).to_numpy()
 
 
-def known_text(text: Any, but: str | None = None) -> Any:
-    """A series without its missing words, which become null; `but` is none of them."""
-    pl = polars()
-    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS) | (pl.first() == pl.lit(but))
-    return text.to_frame().select(pl.when(known).then(pl.first())).to_series()
+def label_reason(text: str, labels: Labels) -> str:
+    """What is wrong with a label, in words."""
+    if text.lower() in MISSING_WORDS:
+        return "the label is missing"
+    if labels.mode == ZERO_ONE:
+        return Message("the label {text!r} is none of 1, 0 and -1; name the positive label by {positive=}", text=text)
+    return Message("the label {text!r} is not a number; pass {positive=} as text if labels are text", text=text)
 
 
 def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_], str]:

@@ -34,12 +34,9 @@ class Measures:
 
     def record(self) -> dict[str, Any]:
         """For machines."""
-        return {
-            **{"rows": self.rows, "positives": self.positives, "alerts": self.alerts, "caught": self.caught},
-            "false_alarms": self.alerts - self.caught,
-            "confidence": self.confidence,
-            "measures": [asdict(measure) for measure in self.values],
-        }
+        record = asdict(self)
+        values = record.pop("values")
+        return {**record, "false_alarms": self.alerts - self.caught, "measures": values}
 
 
 def measure(

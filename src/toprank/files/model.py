@@ -83,7 +83,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        A pipeline of `toprank.files.preprocessing`, alone or in a `NeymanPearsonClassifier`.
+        A pipeline of `toprank.files.estimators`, alone or in a `NeymanPearsonClassifier`.
     columns : dict, optional
         Names and kinds of the columns, as `toprank.files.columns.choose_columns` finds them; None for svmlight rows.
     as_array : bool, default=False
@@ -115,7 +115,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
     >>> import polars
     >>> from toprank import PatMatNP
     >>> from toprank.files import TableModel
-    >>> from toprank.files.preprocessing import table_pipeline
+    >>> from toprank.files.estimators import table_pipeline
     >>> table = polars.DataFrame({"amount": [1.0, 9.0, 2.0, None], "country": ["DE", "FR", "DE", "DE"]})
     >>> columns = {"amount": "number", "country": "category"}
     >>> model = TableModel(table_pipeline(columns, PatMatNP()), columns).fit(table, [0, 1, 0, 0])

@@ -14,17 +14,15 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from toprank.files.errors import TableError
-from toprank.files.parquet_file import converted
-from toprank.files.source import NUMBER, TEXT, Batch, polars
+from toprank.files.source import BLOCK_VALUES, NUMBER, TEXT, Batch, TypedTable, converted, numbered, polars
 
-_BLOCK_VALUES = 2_000_000
 _MOST_COLUMNS = 1_000_000
 # An array may unpack to this many bytes, or to so many times the size of the file.
 _LARGE, _LARGEST_RATIO = 1 << 30, 100
 
 
-class NumpyTable:
-    """Arrays with a row each; positions are numbers of rows.
+class NumpyTable(TypedTable):
+    """Arrays with a row each.
 
     Columns of an .npy file are named by their numbers from 0, or by the fields of a structured array. In an .npz file
     an array of one dimension is a column of its name, and one of two dimensions, such as X, the columns X_0, X_1, ….
@@ -34,7 +32,7 @@ class NumpyTable:
         self.path = path
         self._columns: dict[str | None, list[tuple[str, np.dtype[Any]]]] = {}
         lengths = {}
-        with ExitStack() as stack, self._readable():
+        with ExitStack() as stack, _Readable(self.path):
             for member, array in self._open(stack).items():
                 self._columns[member] = _columns_of(array, member)
                 lengths[member] = array.n_rows
@@ -46,9 +44,6 @@ class NumpyTable:
         self.names = [name for name, _ in columns]
         self.types = {name: _kind(dtype) for name, dtype in columns}
         self.numbers = frozenset(name for name, dtype in columns if dtype.kind in "iufb")
-
-    def _readable(self) -> _Readable:
-        return _Readable(self.path)
 
     def _open(self, stack: ExitStack, chosen: Collection[str | None] | None = None) -> dict[str | None, _Array]:
         """The arrays of the file, or some of them, each at its first row."""
@@ -64,29 +59,23 @@ class NumpyTable:
             if chosen is None or name in chosen
         }
 
-    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
-        """The kind of each column by its type."""
-        if not self.size:
-            raise TableError(f"{self.path!r} has no rows; give a file with rows")
-        return self.types | dict.fromkeys((name for name in self.names if name in as_text), TEXT)
-
     def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
         """Rows with the named columns from one on, some two million values at a time."""
-        step = max(1, _BLOCK_VALUES // max(1, len(self.names)))
+        step = max(1, BLOCK_VALUES // max(1, len(self.names)))
         needed = [member for member, columns in self._columns.items() if any(name in kinds for name, _ in columns)]
         with ExitStack() as stack:
-            with self._readable():
+            with _Readable(self.path):
                 arrays = self._open(stack, needed)
                 for array in arrays.values():
                     array.skip(first_row)
             for first in range(first_row, self.size, step):
                 series: dict[str, Any] = {}
                 for member, array in arrays.items():
-                    with self._readable():
+                    with _Readable(self.path):
                         rows = array.take(min(step, self.size - first))
                     series |= {name: values for name, values in _split(rows, self._columns[member]) if name in kinds}
                 frame = polars().DataFrame({name: _as_series(name, series[name]) for name in kinds})
-                yield Batch(converted(frame, kinds, self.path, first), first, first + len(frame))
+                yield Batch(converted(frame, kinds, numbered(self.path, first)), first, first + len(frame))
 
 
 class _Readable:
@@ -146,6 +135,7 @@ class _Array:
             )
         self.n_rows = int(shape[0])
         self.n_columns = int(shape[1]) if len(shape) == 2 else None
+        self._row_size = math.prod(shape[1:]) * self.dtype.itemsize
         self._stream = stream
         self._rows: NDArray[Any] | None = None
         self._next = 0
@@ -163,14 +153,13 @@ class _Array:
 
     def skip(self, count: int) -> None:
         """Pass over rows."""
-        width = (1 if self.n_columns is None else self.n_columns) * self.dtype.itemsize
         if self._fortran:
             self._next += count
         elif count:
-            self._stream.seek(count * width, os.SEEK_CUR)
+            self._stream.seek(count * self._row_size, os.SEEK_CUR)
 
     def _read(self, count: int) -> NDArray[Any]:
-        wanted = count * (1 if self.n_columns is None else self.n_columns) * self.dtype.itemsize
+        wanted = count * self._row_size
         content = self._stream.read(wanted)
         if len(content) != wanted:
             raise ValueError("it is truncated")

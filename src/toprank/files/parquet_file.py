@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from toprank.files.errors import NotANumberError, TableError, excerpt
-from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, Batch, as_number, as_text, polars, reading_errors
+from toprank.files.errors import TableError
+from toprank.files.source import (
+    BLOCK_VALUES,
+    DATE,
+    NUMBER,
+    TEXT,
+    Batch,
+    TypedTable,
+    converted,
+    numbered,
+    polars,
+    reading_errors,
+)
 
-_BLOCK_VALUES = 2_000_000
 
-
-class ParquetTable:
-    """A Parquet file; positions are numbers of rows."""
+class ParquetTable(TypedTable):
+    """A Parquet file."""
 
     def __init__(self, path: str) -> None:
         pl = polars()
@@ -42,46 +51,19 @@ class ParquetTable:
                 f"{self.path!r} cannot be read as Parquet ({reason[:200]}); give a Parquet file that is complete"
             ) from None
 
-    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
-        """The kind of each column by its type."""
-        if not self.size:
-            raise TableError(f"{self.path!r} has no rows; give a file with rows")
-        return self.types | dict.fromkeys((name for name in self.names if name in as_text), TEXT)
-
     def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
         """Rows with the named columns from one on, some two million values at a time."""
-        step = max(1, _BLOCK_VALUES // max(1, len(kinds)))
+        step = max(1, BLOCK_VALUES // max(1, len(kinds)))
         for first in range(first_row, self.size, step):
             with self._readable():
                 frame = self._frame.slice(first, step).select(list(kinds)).collect()
-                rows = converted(frame, kinds, self.path, first)
+                rows = converted(frame, kinds, numbered(self.path, first))
             if len(rows) != min(step, self.size - first):
                 raise TableError(
                     f"{self.path!r} says that it has {self.size} rows, and rows after {first + len(rows)} are missing; "
                     "give a Parquet file that is complete"
                 )
             yield Batch(rows, first, first + len(rows))
-
-
-def converted(frame: Any, kinds: Mapping[str, str], path: str, first_row: int) -> Any:
-    """A frame with numbers as doubles and texts as strings."""
-    pl = polars()
-    done = []
-    for name, kind in kinds.items():
-        if kind == VERBATIM:
-            done.append(frame[name].cast(pl.String))
-        elif kind == TEXT:
-            done.append(as_text(frame[name]))
-        else:
-            series, wrong = as_number(frame[name])
-            if wrong is not None:
-                raise NotANumberError(
-                    f"row {first_row + wrong + 1} of {path!r} has {excerpt(str(frame[name][wrong]))} in the column "
-                    f"{name!r}, which is not a number; correct it, or leave it empty if it is missing",
-                    [name],
-                )
-            done.append(series)
-    return pl.DataFrame(dict(zip(kinds, done, strict=True)))
 
 
 def _kind(dtype: Any) -> str:

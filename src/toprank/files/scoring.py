@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from toprank.exceptions import Message
 from toprank.files.columns import prepared
-from toprank.files.errors import TableError, listed
+from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
 from toprank.files.open import open_table
-from toprank.files.parquet_file import converted
-from toprank.files.source import VERBATIM, polars, require_columns
+from toprank.files.source import VERBATIM, converted, numbered, polars, require_columns
 from toprank.files.training import check_kind, id_in, needed_kinds
 from toprank.files.watching import Warner, Watcher
 from toprank.persistence.atomic import write_atomically
@@ -81,15 +80,15 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
     learned = {name: kinds[name] for name in special if name in kinds}
     score = _scorer(model)
     for batch in _ahead(source.batches({**kinds, **special})):
-        frame = batch.frame
+        frame, where = batch.frame, numbered(source.path, batch.first_row)
         if learned:  # an identifier that the model uses too
-            frame = frame.with_columns(converted(frame.select(list(learned)), learned, source.path, batch.first_row))
+            frame = frame.with_columns(converted(frame.select(list(learned)), learned, where))
         try:
             scores = score(frame)
         except NotFiniteError as error:
             raise TableError(
-                f"row {batch.first_row + error.row + 1} of {source.path!r} has an infinite or too large value in the "
-                f"column {error.column!r}; correct it, or leave it empty if it is missing"
+                f"{where(error.row)} has an infinite or too large value in the column {error.column!r}; correct it, or "
+                "leave it empty if it is missing"
             ) from None
         ids = _numbers(batch.first_row, len(scores)) if id_column is None else batch.frame[id_column]
         yield Scores(ids, scores, batch.position)
@@ -281,7 +280,7 @@ def _blocks(
             best.add(frame)
         advance(batch.position)
     if count.rows == 0:
-        raise TableError(f"{source.path!r} has no rows; give a file with rows")
+        raise no_rows(source.path)
     if best is not None:
         count.written = len(best.frame())
         yield _as_csv(best.frame(), True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from toprank.files import polars_package
-from toprank.files.errors import TableError, listed
+from toprank.files.errors import NotANumberError, TableError, excerpt, listed, no_rows
 
 NUMBER, TEXT, DATE = "number", "text", "date"
 """Kinds of columns in a file; any other kind is the name of a type that is not used."""
@@ -16,6 +17,8 @@ VERBATIM = "verbatim"
 """How an identifier is read: as text, and exactly as it stands in the file."""
 MISSING_WORDS = ("", "na", "nan", "null")
 """Fields that stand for a missing value, in small or capital letters."""
+BLOCK_VALUES = 2_000_000
+"""Values in a batch of a typed table."""
 
 
 def polars() -> Any:
@@ -55,15 +58,25 @@ class Source(Protocol):
         """Rows of the file with the named columns, each `NUMBER`, `TEXT` or `VERBATIM`."""
 
 
-class TypedSource(Source, Protocol):
-    """A file that knows the types of its columns and where its rows are: Parquet and NumPy."""
+class TypedTable:
+    """A file that knows the types of its columns and where its rows are; positions are numbers of rows."""
 
+    path: str
+    names: list[str]
+    size: int
     types: dict[str, str]
     numbers: frozenset[str]
     """Columns of numbers, or of true and false."""
 
+    def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
+        """The kind of each column by its type."""
+        if not self.size:
+            raise no_rows(self.path)
+        return self.types | dict.fromkeys((name for name in self.names if name in as_text), TEXT)
+
+    @abstractmethod
     def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
-        """Rows from one on."""
+        """Rows with the named columns from one on, some `BLOCK_VALUES` values at a time."""
 
 
 def require_columns(source: Source, names: Collection[str], remedy: str) -> None:
@@ -105,10 +118,14 @@ def repeated(names: Collection[str]) -> list[str]:
 
 def as_text(series: Any) -> Any:
     """A series as strings without spaces around them; missing words become null."""
+    return known_text(series.cast(polars().String).str.strip_chars())
+
+
+def known_text(text: Any, but: str | None = None) -> Any:
+    """A series without its missing words, which become null; `but` is none of them."""
     pl = polars()
-    text = series.cast(pl.String).str.strip_chars().to_frame()
-    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS)
-    return text.select(pl.when(known).then(pl.first())).to_series()
+    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS) | (pl.first() == pl.lit(but))
+    return text.to_frame().select(pl.when(known).then(pl.first())).to_series()
 
 
 def as_number(series: Any) -> tuple[Any, int | None]:
@@ -127,3 +144,30 @@ def as_number(series: Any) -> tuple[Any, int | None]:
         no_number = number.is_null() & text.is_not_null()
         wrong = no_number.arg_max() if no_number.any() else None
     return number.fill_null(float("nan")) if number.null_count() else number, wrong
+
+
+def converted(frame: Any, kinds: Mapping[str, str], where: Callable[[int], str]) -> Any:
+    """A frame with numbers as doubles and texts as strings; `where` tells, for an error, where in the file a row is."""
+    pl = polars()
+    done: dict[str, Any] = {}
+    wrong: dict[str, int] = {}
+    for name, kind in kinds.items():
+        if kind == NUMBER:
+            done[name], place = as_number(frame[name])
+            if place is not None:
+                wrong[name] = place
+        else:
+            done[name] = frame[name].cast(pl.String) if kind == VERBATIM else as_text(frame[name])
+    if wrong:
+        name, place = next(iter(wrong.items()))
+        raise NotANumberError(
+            f"{where(place)} has {excerpt(str(frame[name][place]))} in the column {name!r}, which is not a number; "
+            "correct it, or leave it empty if it is missing",
+            list(wrong),
+        )
+    return pl.DataFrame(done)
+
+
+def numbered(path: str, first_row: int) -> Callable[[int], str]:
+    """Where a row of a batch is in its file, in words."""
+    return lambda row: f"row {first_row + row + 1} of {path!r}"

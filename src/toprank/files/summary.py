@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.files.holdout import sum_of
+from toprank.files.content import sum_of
 from toprank.inspection import certificate_of, scorer_of
 
 _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")

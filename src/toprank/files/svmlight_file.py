@@ -16,10 +16,9 @@ from toprank.files import _lines
 from toprank.files._lines import Found
 from toprank.files.content import Passage, content_size, is_pipe
 from toprank.files.errors import TableError
-from toprank.files.labels import Labels, number_labels
-from toprank.files.reasons import label_reason, number_reason
+from toprank.files.labels import Labels, label_reason, number_labels
 from toprank.files.rows import Place
-from toprank.files.text import TextFile, filled
+from toprank.files.text import TextFile, filled, number_reason
 
 # So many features may be in a file with fewer entries.
 _MANY_FEATURES = 1 << 24
@@ -79,11 +78,8 @@ class SvmlightFile(TextFile):
             data[place] = float(content[start:end])
         n_rows = counts[0]
         used = int(indptr[n_rows])
-        return (
-            csr_array((data[:used], indices[:used], indptr[: n_rows + 1]), shape=(n_rows, self.n_features)),
-            found,
-            counts,
-        )
+        X = csr_array((data[:used], indices[:used], indptr[: n_rows + 1]), shape=(n_rows, self.n_features))
+        return X, found, counts
 
     def _reason(self, what: int, place: int, text: str) -> str:
         if what == _lines.INDEX and place == 0:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from toprank.exceptions import Message
 from toprank.files import _lines
-from toprank.files._lines import Found
+from toprank.files._lines import IS_INFINITE, IS_MISSING, Found
 from toprank.files.content import SAMPLE, Content, Passage
+from toprank.files.errors import shortened
 from toprank.files.header import LONGEST_ROW
 from toprank.files.labels import Labels
-from toprank.files.reasons import shown
 from toprank.files.rows import BadLine, BadLineError, Block, Place, Rows
 
 _BLOCK = 4 << 20
@@ -103,7 +104,7 @@ class TextFile:
         ends, lines = found.ends[:n_rows] + position, found.lines[:n_rows] + line
         rows = Rows(matrix, found.y[:n_rows], ends, lines, found.skipped[:n_rows])
         bad = [
-            BadLine(line + int(number), self._reason(int(what), int(place), shown(content, a, b)))
+            BadLine(line + int(number), self._reason(int(what), int(place), _shown(content, a, b)))
             for number, what, place, a, b in found.bad[:n_bad]
         ]
         return Block(rows, bad, n_bad, Place(position + len(content), line + n_lines))
@@ -175,3 +176,17 @@ def filled(
         found = _lines.room(n_rows, counts[2])
         counts = kernel(text, stops, *arguments, *values, found)
     return found, counts
+
+
+def _shown(content: bytes, start: int, end: int) -> str:
+    """A part of a line for a message; it may be very long, and its beginning is enough."""
+    return shortened(content[start : min(end, start + 200)].decode("utf-8", errors="replace"))
+
+
+def number_reason(what: int, where: str, text: str, remedy: str) -> str:
+    """What is wrong with a number, in words."""
+    if what == IS_MISSING:
+        return Message("{where} has no value; pass {fill_missing=} for a number to stand for it", where=where)
+    if what == IS_INFINITE:
+        return f"{where} has {text!r}, which is not finite"
+    return Message("{where} has {text!r}, which is not a number; {remedy}", where=where, text=text, remedy=remedy)

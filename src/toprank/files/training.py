@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.files.columns import Columns, choose_columns
-from toprank.files.errors import NotANumberError, TableError
+from toprank.files.errors import NotANumberError, TableError, no_rows
 from toprank.files.labels import positive_rows
 from toprank.files.source import NUMBER, TEXT, VERBATIM, Source, polars, repeated, require_columns
 from toprank.files.svmlight_file import SvmlightTable
@@ -51,17 +52,13 @@ def read_to_learn(
     """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance)
-    if target is None:
-        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
-    named = [name for name in (target, id_column, *ignore, *categorical) if name is not None]
-    require_columns(source, named, "correct the name")
-    special = {target: VERBATIM, **({id_column: VERBATIM} if id_column else {})}
+    target, special = _special(source, target, id_column, [*ignore, *categorical])
     if id_column == target or target in ignore:
         raise TableError(f"the target {target!r} cannot be the identifier or ignored too; name another column")
     kinds = source.kinds({*categorical, *special})
     unused = {*special, *ignore}
     kinds = {name: kind for name, kind in kinds.items() if name not in unused}
-    frame = read_frame(source, kinds, special, advance)
+    frame = _read_as_found(source, kinds, special, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
     return _labelled(frame, target, positive, id_column, columns, [*columns.notes])
@@ -85,24 +82,14 @@ def read_to_test(
     if check_kind(source, model):
         return _read_sparse(source, target, positive, model.n_features_in_, advance)
     target, id_column = target or model.target, id_column or id_in(source, model)
-    if target is None:
-        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
-    require_columns(source, [target, *([id_column] if id_column else [])], "correct the name")
+    target, special = _special(source, target, id_column)
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
     if all_columns:
         known = {*kinds, target, id_column, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
-    special = {target: VERBATIM, **({id_column: VERBATIM} if id_column else {})}
-    pieces = []
-    for batch in source.batches({**kinds, **special}):
-        pieces.append(batch.frame)
-        advance(batch.position)
-    if not pieces:
-        raise TableError(f"{source.path!r} has no rows; give a file with rows")
-    frame = polars().concat(pieces)
-    return _labelled(frame, target, positive, id_column, None, [])
+    return _labelled(_read(source, kinds | special, advance), target, positive, id_column, None, [])
 
 
 def check_kind(source: Any, model: Any) -> bool:
@@ -135,22 +122,36 @@ def id_in(source: Source, model: Any) -> str | None:
     return model.id_column if model.id_column in source.names else None
 
 
-def read_frame(source: Source, kinds: Mapping[str, str], special: Mapping[str, str], advance: Advance) -> Any:
+def _special(
+    source: Source, target: str | None, id_column: str | None, others: Collection[str] = ()
+) -> tuple[str, dict[str, str]]:
+    """The target, and how it and the identifier are read; all columns that are named must be there."""
+    if target is None:
+        raise TableError.saying("the column of labels has no name yet; name it, for instance {target='fraud'}")
+    special = dict.fromkeys((target,) if id_column is None else (target, id_column), VERBATIM)
+    require_columns(source, [*special, *others], "correct the name")
+    return target, special
+
+
+def _read(source: Source, kinds: Mapping[str, str], advance: Advance) -> Any:
+    """All rows of these columns."""
+    pieces = []
+    for batch in source.batches(kinds):
+        pieces.append(batch.frame)
+        advance(batch.position)
+    if not pieces:
+        raise no_rows(source.path)
+    return polars().concat(pieces)
+
+
+def _read_as_found(source: Source, kinds: dict[str, str], special: Mapping[str, str], advance: Advance) -> Any:
     """All rows; a column that turns out not to be numbers becomes text, also in `kinds`."""
-    assert isinstance(kinds, dict)
     while True:
         wanted = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
-        pieces = []
         try:
-            for batch in source.batches({**wanted, **special}):
-                pieces.append(batch.frame)
-                advance(batch.position)
+            return _read(source, {**wanted, **special}, advance)
         except NotANumberError as error:
             kinds.update(dict.fromkeys(error.columns, TEXT))
-            continue
-        if not pieces:
-            raise TableError(f"{source.path!r} has no rows; give a file with rows")
-        return polars().concat(pieces)
 
 
 def _labelled(
@@ -195,3 +196,25 @@ def _require_both(y: NDArray[np.int64], where: str) -> None:
             "{found}, and rows of both classes are needed; give more rows, or another label by {positive=}",
             found=f"all {len(y)} labels {where} are {'positive' if y[0] else 'negative'}",
         )
+
+
+def sum_of_labels(y: NDArray[np.int64]) -> str:
+    """The SHA-256 sum of labels 0 and 1, to tell whether others are asked for than those of a fit."""
+    return hashlib.sha256(y.astype(np.uint8).tobytes()).hexdigest()
+
+
+def held_out_rows(y: NDArray[np.int64], share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to learn from and rows to test with, the same for the same labels, share and seed.
+
+    Both classes are in both parts; a class of one row stays whole in the first.
+    """
+    random = np.random.default_rng(seed)
+    held = []
+    for label in (0, 1):
+        rows = np.flatnonzero(y == label)
+        count = min(round(share * len(rows)), len(rows) - 1)
+        held.append(random.permutation(rows)[: max(count, 0)])
+    if any(len(rows) == 0 for rows in held):
+        return np.arange(len(y)), np.zeros(0, np.intp)
+    test = np.sort(np.concatenate(held))
+    return np.setdiff1d(np.arange(len(y)), test), test

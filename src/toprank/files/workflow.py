@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from toprank.exceptions import InputError, Message
-from toprank.files.content import is_pipe
+from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
-from toprank.files.holdout import held_out_rows, sum_of, sum_of_labels
 from toprank.files.measures import Measures, measure
 from toprank.files.model import TableModel
 from toprank.files.open import open_table
 from toprank.files.summary import missing_values, plain, summary_of
-from toprank.files.training import LabelledRows, read_to_learn, read_to_test
+from toprank.files.training import LabelledRows, held_out_rows, read_to_learn, read_to_test, sum_of_labels
 from toprank.files.watching import Warner, Watcher
 
 Path = str | os.PathLike[str]
@@ -236,8 +235,15 @@ def evaluate_file(
 
 def rows_to_learn(source: Any, target: str | None, watcher: Watcher, **options: Any) -> LabelledRows:
     """All rows of a table with labels, as `read_to_learn` gives them."""
+    return _watched(read_to_learn, source, target, watcher, **options)
+
+
+def _watched(
+    read: Callable[..., LabelledRows], source: Any, about: Any, watcher: Watcher, **options: Any
+) -> LabelledRows:
+    """What a function reads, with its progress and its notes."""
     with watcher.progress(f"reading {source.path}", source.size) as advance:
-        rows = read_to_learn(source, target, advance=advance, **options)
+        rows = read(source, about, advance=advance, **options)
     for note in rows.notes:
         watcher.note(note)
     return rows
@@ -249,10 +255,7 @@ def rows_to_test(source: Any, model: Any, watcher: Watcher, **options: Any) -> L
     A note says so. Which rows were held out depends on the labels; if others are asked for, all rows are taken, and a
     note says that the model learned from some of them.
     """
-    with watcher.progress(f"reading {source.path}", source.size) as advance:
-        rows = read_to_test(source, model, advance=advance, **options)
-    for note in rows.notes:
-        watcher.note(note)
+    rows = _watched(read_to_test, source, model, watcher, **options)
     training = model.summary_.get("data", {})
     if is_pipe(source.path):
         watcher.note(

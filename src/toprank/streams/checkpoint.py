@@ -14,11 +14,12 @@ from toprank.persistence.model_file import read_tree, write_tree
 from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateError, Table, count
 from toprank.streams.prequential import COLUMNS
 
+_COUNTS = ("n_rows", "n_positives", "n_bad")
 _CONTENT = Schema(
     {
         "model": Part(("fit",)),
         "place": Record((count(), count())),
-        **dict.fromkeys(("n_rows", "n_positives", "n_bad"), count()),
+        **dict.fromkeys(_COUNTS, count()),
         "bad": Items(Record((count(), WORD))),
         "settings": Table({"window": count(1)}),
         "metrics": Table(
@@ -87,11 +88,8 @@ class Checkpoint:
     def write(self, state: State, metrics: dict[str, Any], source: RowSource) -> None:
         """Save the state, atomically."""
         content = {
-            "model": state.model,
+            **{name: getattr(state, name) for name in ("model", *_COUNTS)},
             "place": tuple(state.place),
-            "n_rows": state.n_rows,
-            "n_positives": state.n_positives,
-            "n_bad": state.n_bad,
             "bad": [(line, str(reason)) for line, reason in state.bad],
             "metrics": metrics,
             "settings": self.settings,
@@ -115,7 +113,7 @@ class Checkpoint:
         if content["source"] != source.identity(place.position):
             raise self._other(f"another file, or {source.path!r} was changed in the part that was read")
         bad = [BadLine(*line) for line in content["bad"]]
-        counts = {name: content[name] for name in ("n_rows", "n_positives", "n_bad")}
+        counts = {name: content[name] for name in _COUNTS}
         return State(content["model"], place, bad=bad, **counts), content["metrics"]
 
     def _other(self, difference: str) -> ValueError:
@@ -125,10 +123,3 @@ class Checkpoint:
             path=self.path,
             difference=difference,
         )
-
-    @staticmethod
-    def at(
-        path: str | os.PathLike[str] | None, settings: dict[str, Any], began_with: str, trusted: Iterable[type]
-    ) -> Checkpoint | None:
-        """A checkpoint, if a path is given."""
-        return None if path is None else Checkpoint(os.fspath(path), settings, began_with, tuple(trusted))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
-from typing import Any, Protocol
 
 from toprank.log import logger
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-class Progress(Protocol):
-    """Shows positions in a file; use it as a context."""
+class Progress:
+    """Shows positions in a file to nobody; use it as a context."""
 
-    def __enter__(self) -> Progress: ...
+    def __enter__(self) -> Progress:
+        return self
 
-    def __exit__(self, *error: object) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        pass
 
     def update(self, position: int, n_rows: int, auc: float) -> None:
         """Show a position, the number of rows, and the latest area under the curve, which may be nan."""
@@ -26,24 +27,11 @@ class Progress(Protocol):
 def progress(verbose: int, size: int | None, start: int) -> Progress:
     """A bar where rich is installed, otherwise lines in the log; nothing if not asked for."""
     if not verbose:
-        return _Silent()
-    if importlib.util.find_spec("rich") is not None:
-        return _Bar(size, start)
-    return _Log(size)
+        return Progress()
+    return _Bar(size, start) if importlib.util.find_spec("rich") is not None else _Log(size)
 
 
-class _Silent:
-    def __enter__(self) -> _Silent:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def update(self, position: int, n_rows: int, auc: float) -> None:
-        pass
-
-
-class _Log(_Silent):
+class _Log(Progress):
     def __init__(self, size: int | None) -> None:
         self.size = size
         self.last = time.monotonic()
@@ -55,21 +43,18 @@ class _Log(_Silent):
             logger().info("%d rows%s, AUC %.4f", n_rows, share, auc)
 
 
-class _Bar(_Silent):
+class _Bar(Progress):
     def __init__(self, size: int | None, start: int) -> None:
+        import rich.progress
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns: list[Any] = [
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeRemainingColumn(),
-        ]
-        self.bar = Progress(*columns, console=Console(stderr=True))
+        about = TextColumn("{task.description}")
+        columns = (about, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        self.bar = rich.progress.Progress(*columns, console=Console(stderr=True))
         self.task = self.bar.add_task("0 rows", total=size, completed=start)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Progress:
         self.bar.start()
         return self
 

@@ -189,12 +189,7 @@ def stream(
     >>> result.n_rows, bool(result.history["auc"][-1] > 0.9)
     (5000, True)
     """
-    _check(on_bad_line, batch=batch, window=window, every=every)
-    if checkpoint is not None and same_file(path, checkpoint):
-        raise InputError.saying(
-            "{checkpoint=} is the file of the rows and would replace it; name another", checkpoint=os.fspath(checkpoint)
-        )
-    share = _share(max_fpr)
+    measuring = checked_settings(path, checkpoint, every, on_bad_line, batch, window, max_fpr)
     reading = {"target": target, "positive": positive, "zero_based": zero_based, "fill_missing": fill_missing}
     source = open_rows(
         os.fspath(path),
@@ -205,8 +200,7 @@ def stream(
         grows=checkpoint is not None if grows is None else bool(grows),
         **reading,
     )
-    settings = reading | {"on_bad_line": on_bad_line, "batch": int(batch), "window": int(window), "max_fpr": share}
-    result = stream_from(source, model, settings, checkpoint, int(every), resume, tuple(trusted), verbose)
+    result = stream_from(source, model, reading | measuring, checkpoint, int(every), resume, tuple(trusted), verbose)
     if result.last_line_waits:
         logging.getLogger("toprank").warning("%s", last_line_waits(source.path))
     return result
@@ -240,7 +234,9 @@ def stream_from(
     learner.require_columns_of(source)
     metrics = Prequential(settings["window"], settings["max_fpr"])
     settings = settings | {"features": source.feature_names, "n_features": source.n_features}
-    saved = Checkpoint.at(checkpoint, settings, fingerprint(learner.model, trusted) if checkpoint else "", trusted)
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoint(os.fspath(checkpoint), settings, fingerprint(learner.model, trusted), trusted)
     state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
         state, measured = saved.restored(earlier or content_of(saved.path, trusted), source)
@@ -349,14 +345,24 @@ def _warn_of_one_class(path: str, state: State, positive: Any) -> None:
     warnings.warn(text if state.n_rows else f"{path!r} has no rows, so nothing was learned", UserWarning, stacklevel=4)
 
 
-def _check(on_bad_line: Any, **counts: Any) -> None:
+def checked_settings(
+    path: str | os.PathLike[str],
+    checkpoint: str | os.PathLike[str] | None,
+    every: Any,
+    on_bad_line: Any,
+    batch: Any,
+    window: Any,
+    max_fpr: Any,
+) -> dict[str, Any]:
+    """How a stream learns and measures, for `stream_from`, after a look at whether that can be."""
     if on_bad_line not in ("stop", "skip"):
         raise InputError.of("on_bad_line", on_bad_line, "must be 'stop' or 'skip'")
-    for name, value in counts.items():
+    for name, value in {"batch": batch, "window": window, "every": every}.items():
         require_count(name, value)
-
-
-def _share(max_fpr: Any) -> float:
+    if checkpoint is not None and same_file(path, checkpoint):
+        raise InputError.saying(
+            "{checkpoint=} is the file of the rows and would replace it; name another", checkpoint=os.fspath(checkpoint)
+        )
     if not (isinstance(max_fpr, Real) and 0 <= float(max_fpr) <= 1):
         raise InputError.of("max_fpr", max_fpr, "must be in [0, 1]", "use a share such as 0.01")
-    return float(max_fpr)
+    return {"on_bad_line": on_bad_line, "batch": int(batch), "window": int(window), "max_fpr": float(max_fpr)}

@@ -7,15 +7,14 @@ import os
 from collections.abc import Collection
 from typing import Any
 
-from toprank.exceptions import Message
-from toprank.files.errors import TableError
+from toprank.files.errors import TableError, no_rows
 from toprank.files.model import TableModel
 from toprank.files.open import open_rows
 from toprank.files.rows import BadLine, Batch, RowSource, batches, stop_at
 from toprank.files.summary import summary_of
 from toprank.streams.checkpoint import content_of
 from toprank.streams.learner import Learner, forget_columns
-from toprank.streams.run import StreamResult, stream_from
+from toprank.streams.run import StreamResult, checked_settings, stream_from
 
 
 def stream_table(
@@ -85,18 +84,15 @@ def stream_table(
     >>> model.columns, result.n_rows
     ({'x': 'number'}, 100)
     """
+    measuring = checked_settings(path, checkpoint, every, on_bad_line, batch, window, max_fpr)
     earlier = content_of(checkpoint) if checkpoint is not None and resume and os.path.exists(checkpoint) else None
     if n_features is None and earlier is not None and earlier["settings"]["features"] is None:
         n_features = earlier["settings"]["n_features"]
     if n_features is None and start is not None:
         n_features = Learner(start.estimator_).n_features
     label = None if positive is None else _number_or_text(positive)
-    reading: dict[str, Any] = {
-        "target": target,
-        "positive": label,
-        "zero_based": zero_based,
-        "fill_missing": fill_missing,
-    }
+    reading: dict[str, Any] = {"target": target, "positive": label}
+    reading |= {"zero_based": zero_based, "fill_missing": fill_missing}
     # labels of columns are compared as text, digit by digit; a checkpoint knows them as numbers
     wanted = reading | {"positive": label if target is None else positive}
     left_out = [name for name in (id_column, *ignore) if name is not None]
@@ -112,7 +108,6 @@ def stream_table(
     )
     skips = on_bad_line == "skip"
     first = _going_on(start, source) or _new(online, random_state, source, scale_rows, fill_missing, skips, earlier)
-    measuring = {"on_bad_line": on_bad_line, "batch": batch, "window": window, "max_fpr": max_fpr}
     result = stream_from(source, first, reading | measuring, checkpoint, every, resume, (), verbose, earlier)
     _require_rows(path, result.n_rows, result.bad_lines)
     forget_columns(result.model)  # the table knows them, and gives arrays
@@ -200,13 +195,7 @@ def _scaler(source: RowSource, scale_rows: int, skips: bool) -> Any:
 def _require_rows(path: str, n_rows: int, bad: list[BadLine]) -> None:
     """Refuse a file without rows, from which nothing can be learned."""
     if n_rows == 0 and bad:
-        raise TableError(
-            Message(
-                "{path!r} has no rows but bad lines, the first: line {line}, {reason}",
-                path=path,
-                line=bad[0].line,
-                reason=bad[0].reason,
-            )
-        )
+        text = "{path!r} has no rows but bad lines, the first: line {line}, {reason}"
+        raise TableError.saying(text, path=path, line=bad[0].line, reason=bad[0].reason)
     if n_rows == 0:
-        raise TableError(f"{path!r} has no rows; give a file with rows")
+        raise no_rows(path)
