@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec
+from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
 from toprank.pairwise.objective import LossPoint, PairLoss
 from toprank.solvers.problem import Recorder
 
@@ -174,8 +173,7 @@ class Preconditioner:
         if n_columns <= _EXPLICIT:
             values, self.vectors = np.linalg.eigh(sandwich(sample, w, mean))  # reads the lower triangle
         else:
-            squares = sample.multiply(sample) if issparse(sample) else np.square(sample)
-            values = np.asarray(squares.T @ w) - self.curvature * mean**2
+            values = weighted_squares(sample, w) - self.curvature * mean**2
         self.values: Floats = np.maximum(values, 0.0)
 
     def solve(self, right: Floats, alpha: float, curvature: float) -> Floats:
