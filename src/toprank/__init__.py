@@ -31,11 +31,7 @@ if TYPE_CHECKING:
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import DegenerateSolutionWarning
-    from toprank.online.adaoam import AdaOAM
-    from toprank.online.cbr import CBR
-    from toprank.online.oam import OAM
-    from toprank.online.opauc import OPAUC
-    from toprank.online.uniexp import UniExp
+    from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
     from toprank.pairwise.wmw import WMWRanker
     from toprank.persistence.model_file import load, save
     from toprank.persistence.onnx_export import to_onnx
@@ -84,15 +80,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CBR": "online.cbr",
-    "OAM": "online.oam",
-    "OPAUC": "online.opauc",
-    "AdaOAM": "online.adaoam",
     "DegenerateSolutionWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",
-    "UniExp": "online.uniexp",
     "WMWRanker": "pairwise.wmw",
     "compare": "selection.compare",
     "load": "persistence.model_file",
@@ -100,6 +91,7 @@ _HOMES = {
     "save": "persistence.model_file",
     "stream": "streams.run",
     "to_onnx": "persistence.onnx_export",
+    **dict.fromkeys(["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"], "online"),
     **dict.fromkeys(
         ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
     ),

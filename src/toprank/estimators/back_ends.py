@@ -30,7 +30,7 @@ from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import Problem, Solution
-from toprank.solvers.registry import Matrix, phases_for
+from toprank.solvers.registry import SOLVERS, Matrix, phases_for
 from toprank.solvers.traits import without_empty_columns
 
 # Rounding errors of a score, at most.
@@ -176,14 +176,9 @@ class Expansion(BackEnd):
         self.rows = X = without_offset(X) if task.settings["kernel"] == "linear" else X
         gram = self._gram(_kernel(task.settings, X, weights), X)
         self.n_coefficients, self.dtype = X.shape[0], X.dtype
-        self.problem = KernelProblem(
-            gram=gram,
-            positive=positive,
-            weights=weights,
-            formulation=task.formulation,
-            alpha=float(task.settings["alpha"]),
-            precision=0.5 * float(np.finfo(X.dtype).eps) if gram.is_precomputed else 0.0,
-        )
+        alpha, precision = float(task.settings["alpha"]), 0.5 * float(np.finfo(X.dtype).eps)
+        given = precision if gram.is_precomputed else 0.0
+        self.problem = KernelProblem(gram, positive, weights, task.formulation, alpha, given)
         gram.check_definite()
 
     def _gram(self, kernel: Kernel, X: Any) -> Gram:
@@ -195,8 +190,10 @@ class Expansion(BackEnd):
             if 8 * n * (n + X.shape[1]) <= room or rounding > _MOST_ROUNDING * settings["alpha"]:
                 X = X.astype(np.float64)
         # The pair method keeps products of its own; rows of the whole matrix are of use to it only if all fit.
-        fits = n**2 * X.dtype.itemsize <= room
-        return Gram(kernel, X, settings["cache_size"] if fits or settings["solver"] == "dual-cd" else 1.0)
+        is_of_use = n**2 * X.dtype.itemsize <= room or any(
+            solver.reads_rows for solver in SOLVERS if solver.name == settings["solver"]
+        )
+        return Gram(kernel, X, settings["cache_size"] if is_of_use else 1.0)
 
     def solve(self, start: Solution | None) -> tuple[Solution, str]:
         """By a solver for kernels, with a certificate in double precision for the coefficients as they are stored."""

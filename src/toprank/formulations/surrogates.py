@@ -103,13 +103,13 @@ class Surrogate(ABC):
 
     def log_mean(self, z: Floats, share: Floats) -> float:
         """Logarithm of the mean loss Σ share · ℓ(z)."""
-        return _log(float(share @ self.value(z)))
+        return log_or_minus_infinity(float(share @ self.value(z)))
 
     def unit_slopes(self, z: Floats, share: Floats) -> tuple[Floats, float]:
         """The derivatives share · ℓ'(z) of the mean loss over the largest of them, and the logarithm of that one."""
         slopes = share * self.derivative(z)
         largest = float(slopes.max())
-        return (slopes / largest if largest > 0 else slopes), _log(largest)
+        return (slopes / largest if largest > 0 else slopes), log_or_minus_infinity(largest)
 
     def quantile(self, x: Floats, share: Floats, tau: float) -> float | None:
         """The t with mean loss Σ share · ℓ(x − t) = τ, where it has a closed form."""
@@ -301,7 +301,8 @@ class Exponential(Surrogate):
         return float(rel_entr(p, share).sum()) + float(np.log(tau))
 
 
-def _log(value: float) -> float:
+def log_or_minus_infinity(value: float) -> float:
+    """The logarithm, also of zero."""
     return float(np.log(value)) if value > 0 else -np.inf
 
 

@@ -103,6 +103,12 @@ def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
     return _sum_over_blocks(product, len(X), X.shape[1], np.zeros(X.shape[1]))
 
 
+def weighted_squares(X: Any, row_weights: Floats) -> Floats:
+    """Σ weightᵢ xᵢ² of each column."""
+    squares = X.multiply(X) if issparse(X) else np.square(X)
+    return np.asarray(squares.T @ row_weights)
+
+
 def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
     """A block of rows as float64: as it is, or a few rows at a time that stay in the cache of a core.
 
@@ -115,11 +121,6 @@ def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
     for start in range(block.start, max(block.stop, block.start + 1), step):
         rows = slice(start, min(start + step, block.stop))
         yield rows, X[rows].astype(np.float64)
-
-
-def squared_entries(X: Any) -> Any:
-    """The matrix of the squares of all entries."""
-    return X.multiply(X) if issparse(X) else np.square(X)
 
 
 def products_of_rows(X: Any) -> NDArray[Any]:

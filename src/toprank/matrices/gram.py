@@ -201,10 +201,17 @@ class Gram:
     def _is_callable(self) -> bool:
         return callable(self.kernel.name)
 
-    def _compute(self, rows: Rows, out: NDArray[Any]) -> None:
-        self.kernel.between(self._operand.take(rows), self._operand, out)
-        out[np.arange(len(rows)), rows] = self.diagonal[rows]
-        self.evaluations += out.size
+    def _fill(self, target: NDArray[Any], places: Rows, rows: Rows) -> None:
+        """Compute rows of K into places of an array, a block at a time; without a copy if the places are in order."""
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block, where = rows[start : start + _BLOCK_ROWS], places[start : start + _BLOCK_ROWS]
+            in_order = bool(np.all(np.diff(where) == 1))
+            out = target[where[0] : where[-1] + 1] if in_order else np.empty((len(block), self.n), self.dtype)
+            self.kernel.between(self._operand.take(block), self._operand, out)
+            out[np.arange(len(block)), block] = self.diagonal[block]
+            self.evaluations += out.size
+            if not in_order:
+                target[where] = out
 
     def _load(self, missing: Rows, keep: Rows) -> None:
         """Compute rows into free slots, then into those used least recently, but not over the rows to keep."""
@@ -221,14 +228,7 @@ class Gram:
                 oldest = np.argsort(age, kind="stable")[: len(missing) - n_free]
                 self._slot_of[self._row_of[oldest]] = -1
                 slots = np.concatenate([slots, oldest])
-        for start in range(0, len(missing), _BLOCK_ROWS):
-            block, places = missing[start : start + _BLOCK_ROWS], slots[start : start + _BLOCK_ROWS]
-            if len(places) == places[-1] - places[0] + 1 and np.all(np.diff(places) == 1):
-                self._compute(block, self._cache[places[0] : places[-1] + 1])
-            else:
-                values = np.empty((len(block), self.n), dtype=self.dtype)
-                self._compute(block, values)
-                self._cache[places] = values
+        self._fill(self._cache, slots, missing)
         self._slot_of[missing], self._row_of[slots] = slots, missing
         self._touch(missing)
         self._n_filled = min(self._n_filled + len(missing), self._n_slots)
@@ -244,11 +244,7 @@ class Gram:
         slots = self._slot_of[indices]
         out[slots >= 0] = self._cache[slots[slots >= 0]]
         missing = np.flatnonzero(slots < 0)
-        for start in range(0, len(missing), _BLOCK_ROWS):
-            places = missing[start : start + _BLOCK_ROWS]
-            values = np.empty((len(places), self.n), dtype=self.dtype)
-            self._compute(indices[places], values)
-            out[places] = values
+        self._fill(out, missing, indices[missing])
         return out
 
     def _compute_all(self) -> None:

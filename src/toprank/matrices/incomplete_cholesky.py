@@ -31,7 +31,8 @@ class IncompleteCholesky:
     """The factor Φ of a kernel matrix, to which pivots and directions can be added, `most_rank` in all.
 
     A generator needs a residual above the rounding errors of K; rows below have Φ to working precision. `residual` is
-    the diagonal of K − Φ Φᵀ, the squared distances of the rows from the subspace, and `rank` the number of generators.
+    the diagonal of K − Φ Φᵀ, the squared distances of the rows from the subspace, and `rank` the number of generators;
+    `pivots` are the rows that are pivots, in the order in which they came.
     """
 
     def __init__(self, gram: Gram, most_rank: int) -> None:
@@ -40,15 +41,10 @@ class IncompleteCholesky:
         self.precision = 1e-5 if gram.dtype == np.float32 else 1e-12
         self.rounding = self.precision * float(self.residual.max(initial=0.0))
         self.rank = 0
-        self._pivots, self._pivot_places = np.zeros(0, np.intp), np.zeros(0, np.intp)
+        self.pivots, self._pivot_places = np.zeros(0, np.intp), np.zeros(0, np.intp)
         self._directions: list[tuple[int, Floats, Floats]] = []  # place, coordinates and weights r of each
         # Memory that nothing was written to takes no room: the factor grows by rows of its transpose.
         self._transposed = np.empty((most_rank, gram.n), dtype=gram.dtype)
-
-    @property
-    def pivots(self) -> Rows:
-        """Rows that are pivots, in the order in which they came."""
-        return self._pivots
 
     @property
     def features(self) -> NDArray[Any]:
@@ -63,12 +59,12 @@ class IncompleteCholesky:
     def coefficients(self, v: Floats) -> Floats:
         """The weights c of the rows with K c = Φ v."""
         G = np.zeros((self.rank, self.rank))
-        G[self._pivot_places] = self.features[self._pivots]
+        G[self._pivot_places] = self.features[self.pivots]
         for place, coordinates, _ in self._directions:
             G[place, : place + 1] = coordinates
         weights = solve_triangular(G, v, lower=True, trans=1)
         c = np.zeros(self.gram.n)
-        c[self._pivots] = weights[self._pivot_places]
+        c[self.pivots] = weights[self._pivot_places]
         for place, _, r in self._directions:
             c += weights[place] * r
         return c
@@ -133,11 +129,11 @@ class IncompleteCholesky:
 
         tiles = [slice(i, min(i + _TILE_COLUMNS, n)) for i in range(0, n, _TILE_COLUMNS)]
         squares = np.concatenate(on_all_cores(fill, tiles))
-        self._pivots = np.concatenate([self._pivots, new])
+        self.pivots = np.concatenate([self.pivots, new])
         self._pivot_places = np.concatenate([self._pivot_places, np.arange(old, rank)])
         self.rank = rank
         self._subtract(squares)
 
     def _subtract(self, squares: Floats) -> None:
         self.residual = np.maximum(self.residual - squares, 0.0)
-        self.residual[self._pivots] = 0.0
+        self.residual[self.pivots] = 0.0

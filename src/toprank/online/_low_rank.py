@@ -52,10 +52,11 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
         label = 1 if rows.positive[t] else 0
         score, squared = _products_with(state, indices, values, of_row)
         record(scores, label, score)
+        row = indices, values, score, squared
         _draw(state, label, rows.weights[t], added)
-        _count(state, label, indices, values, score, squared, of_row, added)
+        _count(state, label, row, of_row, added)
         if state.total[1 - label] > 0.0:
-            _step(state, label, indices, values, score, squared, of_row, rate * rows.weights[t], alpha, step)
+            _step(state, label, row, of_row, rate * rows.weights[t], alpha, step)
         state.time[0] += 1
         if state.time[0] % max(len(state.base), _FEWEST_ROWS_BETWEEN) == 0:
             _refresh(state)
@@ -96,10 +97,9 @@ def _draw(state: Any, label: Any, weight: Any, added: Any) -> None:
 
 
 @compiled(nogil=True)
-def _count(
-    state: Any, label: Any, indices: Any, values: Any, score: Any, squared: Any, of_row: Any, added: Any
-) -> None:
+def _count(state: Any, label: Any, row: Any, of_row: Any, added: Any) -> None:
     """Add x·addedᵀ to the columns of the class, and keep w, the products, the Gram matrix and Bᵀx in step."""
+    indices, values, score, squared = row
     width = len(added)
     first = label * width
     moved = 0.0
@@ -107,10 +107,10 @@ def _count(
         moved += added[a] * state.p[first + a]
         state.products[first + a] += added[a] * score
     for k in range(len(indices)):
-        row = state.basis[indices[k]]
+        on_basis = state.basis[indices[k]]
         state.base[indices[k]] -= values[k] * moved / state.scale[0]
         for a in range(width):
-            row[first + a] += values[k] * added[a]
+            on_basis[first + a] += values[k] * added[a]
     for a in range(2 * width):
         for b in range(width):
             state.gram[a, first + b] += of_row[a] * added[b]
@@ -123,19 +123,9 @@ def _count(
 
 
 @compiled(nogil=True)
-def _step(
-    state: Any,
-    label: Any,
-    indices: Any,
-    values: Any,
-    score: Any,
-    squared: Any,
-    of_row: Any,
-    rate: Any,
-    alpha: Any,
-    step: Any,
-) -> None:
+def _step(state: Any, label: Any, row: Any, of_row: Any, rate: Any, alpha: Any, step: Any) -> None:
     """Step: w ← (1 − ηα)·w − η·[e·x − (e + ρᵀq/n)·c + Z·q/n], with e = wᵀ(x − c) − y and q = Zᵀw − ρ·cᵀw."""
+    indices, values, score, squared = row
     width = len(step)
     first = (1 - label) * width
     n, rho = state.total[1 - label], state.rho[1 - label]

@@ -81,9 +81,8 @@ def learn_pairs(rows: Any, ranker: Any, buffers: Any, scores: Any, options: Any)
         if options.method == GRADIENT:
             _step_gradient(ranker, buffers, label, indices, values, score, penalty)
         else:
-            score, spread, moved = _steps(
-                ranker, buffers, label, indices, values, score, spread, penalty, options, room
-            )
+            row = label, indices, values
+            score, spread, moved = _steps(ranker, buffers, row, score, spread, penalty, options, room)
         for k in range(len(indices)):
             ranker.row[indices[k]] = 0.0
         slot = insert(buffers, options.policy, label, indices, values, rows.weights[t])
@@ -163,18 +162,7 @@ def _products(ranker: Any, there: Any, entries: Any) -> Any:
 
 
 @compiled(nogil=True)
-def _steps(
-    ranker: Any,
-    buffers: Any,
-    label: Any,
-    indices: Any,
-    values: Any,
-    score: Any,
-    spread: Any,
-    penalty: Any,
-    options: Any,
-    room: Any,
-) -> Any:
+def _steps(ranker: Any, buffers: Any, row: Any, score: Any, spread: Any, penalty: Any, options: Any, room: Any) -> Any:
     """A step for each row in the buffer of the other class, unless bounds say that it would be none.
 
     Confidence-weighted steps need a margin of φ√v. With the spreads a and b of both rows, √v is at most a + b; if Σ is
@@ -182,6 +170,7 @@ def _steps(
     earlier scores and spreads do not decide, those of now do. Returns the latest score and spread of the row, and the
     value of `moved` when the score was computed.
     """
+    label, indices, values = row
     other, sign, moved, method = 1 - label, 2.0 * label - 1.0, ranker.moved[0], options.method
     for slot in range(filled(buffers, other)):
         spread_there = ranker.slot_spread[other, slot]

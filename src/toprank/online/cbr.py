@@ -170,14 +170,8 @@ class CBR(PairRanker):
             self.gained_ = np.zeros(n_features)
 
     def _options(self) -> Options:
-        return Options(
-            COVARIANCES[self.covariance],
-            POLICIES[self.buffer],
-            float(self.C),
-            bool(self.growing_penalty),
-            float(ndtri(self.eta)),
-            float(self.forgetting),
-        )
+        method, policy, phi = COVARIANCES[self.covariance], POLICIES[self.buffer], float(ndtri(self.eta))
+        return Options(method, policy, float(self.C), bool(self.growing_penalty), phi, float(self.forgetting))
 
     @property
     def covariance_(self) -> Floats:

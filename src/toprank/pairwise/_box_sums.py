@@ -89,26 +89,16 @@ def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynom
 
 
 @compiled(nogil=True)
-def interact(
-    moments: Any,
-    joined: Any,
-    wanted: Any,
-    positions: Any,
-    width: Any,
-    near: Any,
-    rising: Any,
-    below: Any,
-    above: Any,
-    ends: Any,
-) -> Any:
+def interact(moments: Any, joined: Any, wanted: Any, positions: Any, width: Any, tables: Any) -> Any:
     """[r, J]: the polynomial of what all boxes send to box J, where wanted[r, J], else zero.
 
-    The moments of row r are the sum of those given, with the weights joined[r]. Boxes I and J that are at most `reach`
-    apart act through the table near[J − I + reach]. Sources farther below a target act by
-    ends[0] + Σₖ below[k] e⁻⁽ᵏ⁺¹⁾ˢ, sources farther above it by ends[1] + ends[2]·s + Σₖ above[k] e⁽ᵏ⁺¹⁾ˢ, with
-    s = y − z. Two sweeps over the boxes carry these sums along; rising[k] holds the coefficients of the polynomial
-    e⁽ᵏ⁺¹⁾ᵗᐟ² in t.
+    The tables are near, rising, below, above and ends. The moments of row r are the sum of those given, with the
+    weights joined[r]. Boxes I and J that are at most `reach` apart act through the table near[J − I + reach]. Sources
+    farther below a target act by ends[0] + Σₖ below[k] e⁻⁽ᵏ⁺¹⁾ˢ, sources farther above it by ends[1] + ends[2]·s + Σₖ
+    above[k] e⁽ᵏ⁺¹⁾ˢ, with s = y − z. Two sweeps over the boxes carry these sums along; rising[k] holds the coefficients
+    of the polynomial e⁽ᵏ⁺¹⁾ᵗᐟ² in t.
     """
+    near, rising, below, above, ends = tables
     n_rows, n_boxes = len(joined), len(positions)
     reach = len(near) // 2
     falling = rising * (-1.0) ** np.arange(TERMS)

@@ -53,7 +53,7 @@ class Expansion:
         The sources of row r are those of all rows of `moments`, with the weights ``joined[r]``.
         """
         tables = self.near, self.rising, self.below, self.above, self.ends
-        polynomials: Floats = interact(moments, joined, wanted, boxes.positions, self.width, *tables)
+        polynomials: Floats = interact(moments, joined, wanted, boxes.positions, self.width, tables)
         return polynomials
 
 

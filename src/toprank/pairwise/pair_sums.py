@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfc, erfcinv, expit, log_expit
 
 from toprank.arrays import Floats
+from toprank.checks import require_choice
 
 SUMMATIONS = ("exact", "erfc", "direct")
 """Ways to sum over pairs: to machine precision in linear time, by the erfc series of the paper, and pair by pair."""
@@ -93,8 +94,7 @@ def pair_sum(
     True
     """
     check_summation(summation, eps)
-    if function not in FUNCTIONS:
-        raise ValueError(f"function must be one of {', '.join(map(repr, FUNCTIONS))}, got {function!r}")
+    require_choice("function", function, FUNCTIONS)
     if summation == "erfc" and function in ("log_sigmoid", "sigmoid_derivative"):
         raise ValueError(f"summation='erfc' has no series for function={function!r}; use summation='exact'")
     arrays = [_points("targets", targets), _points("sources", sources)]
@@ -124,8 +124,7 @@ def _points(name: str, values: ArrayLike) -> NDArray[Any]:
 
 def check_summation(summation: Any, eps: Any) -> None:
     """Check the two parameters that say how to sum."""
-    if summation not in SUMMATIONS:
-        raise ValueError(f"summation must be one of {', '.join(map(repr, SUMMATIONS))}, got {summation!r}")
+    require_choice("summation", summation, SUMMATIONS)
     if not (isinstance(eps, Real) and 1e-13 <= float(eps) < 1):
         raise ValueError(f"eps must be at least 1e-13 and below 1, got {eps!r}; use a value such as 1e-6")
 

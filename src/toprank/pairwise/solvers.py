@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import matvec, sandwich, squared_entries, transpose_matvec
+from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
 from toprank.pairwise.objective import LossPoint, PairLoss
 from toprank.solvers.problem import Recorder
 
@@ -173,7 +173,7 @@ class Preconditioner:
         if n_columns <= _EXPLICIT:
             values, self.vectors = np.linalg.eigh(sandwich(sample, w, mean))  # reads the lower triangle
         else:
-            values = np.asarray(squared_entries(sample).T @ w) - self.curvature * mean**2
+            values = weighted_squares(sample, w) - self.curvature * mean**2
         self.values: Floats = np.maximum(values, 0.0)
 
     def solve(self, right: Floats, alpha: float, curvature: float) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from toprank.arrays import Floats, Mask
 from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, check_square
-from toprank.checks import require_count, require_positive
+from toprank.checks import require_choice, require_count, require_positive
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.matrices.features import draw_rows, expansion_scores, inverse_root, kernel_columns
 from toprank.matrices.kernel import Kernel
@@ -25,6 +25,15 @@ from toprank.pairwise.pair_sums import check_summation
 from toprank.saved_state import FEATURES, HISTORY, LABEL_TYPES, Array, Chosen, Kind, Known, Number, Rule, Schema, count
 
 SOLVERS = ("newton-cg", "ncg")
+_ROWS_AND_SCORES = """Parameters
+----------
+X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+    Rows to score; for a precomputed kernel: the kernel of these rows with all training rows.
+
+Returns
+-------
+ndarray of shape (n_samples,)
+    Scores, larger for better."""
 
 
 def _is_expansion(known: Known) -> bool:
@@ -142,6 +151,8 @@ class WMWRanker(Estimator):
     array([[4.7, 0. ]])
     """
 
+    shared_text: ClassVar[Mapping[str, str]] = {"rows_and_scores": _ROWS_AND_SCORES}
+
     saved_state: ClassVar[Schema] = Schema(
         {
             **FEATURES,
@@ -216,15 +227,7 @@ class WMWRanker(Estimator):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score rows: larger is better. Only differences of scores have a meaning.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score; for a precomputed kernel: the kernel of these rows with all training rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores.
+        {rows_and_scores}
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
@@ -236,15 +239,7 @@ class WMWRanker(Estimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """The same as `decision_function`: a ranker predicts scores, not levels.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores, larger for better.
+        {rows_and_scores}
         """
         return self.decision_function(X)
 
@@ -274,8 +269,7 @@ class WMWRanker(Estimator):
         require_positive("alpha", self.alpha, "use a value such as 0.001")
         require_positive("tol", self.tol, "use a value such as 1e-6")
         check_summation(self.summation, self.eps)
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {self.solver!r}")
+        require_choice("solver", self.solver, SOLVERS)
         if self.summation == "erfc" and self.solver != "ncg":
             raise ValueError(
                 f"summation='erfc' has no second derivatives for solver={self.solver!r}; use solver='ncg' or "
@@ -320,13 +314,8 @@ class WMWRanker(Estimator):
         pair_weights = pair_weights * weights[pairs].prod(axis=1)
         used = pair_weights > 0
         new_number = np.cumsum(kept) - 1
-        preferences = Preferences(
-            np.ascontiguousarray(level[kept], dtype=np.int64),
-            strengths,
-            weights[kept],
-            new_number[pairs[used]],
-            pair_weights[used],
-        )
+        level = np.ascontiguousarray(level[kept], dtype=np.int64)
+        preferences = Preferences(level, strengths, weights[kept], new_number[pairs[used]], pair_weights[used])
         if not preferences.total > 0:
             raise ValueError(
                 "no row is preferred to another: y needs rows of positive weight in two levels that an edge of the "

@@ -39,8 +39,7 @@ alike:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -56,8 +55,7 @@ _SMALLEST_MARGIN, _LARGEST_MARGIN = 1e-12, 0.1
 _ROUNDING = 1e-14
 
 
-@dataclass(frozen=True)
-class _Point:
+class _Point(NamedTuple):
     """A dual point (α, β), its v = X₊ᵀα − Xᵀβ, and the scores Xv of all rows: all linear in (α, β)."""
 
     alpha: Floats
@@ -67,12 +65,7 @@ class _Point:
 
     def extrapolated(self, previous: _Point, factor: float) -> _Point:
         """Self + factor · (self − previous), without a pass."""
-        return _Point(
-            self.alpha + factor * (self.alpha - previous.alpha),
-            self.beta + factor * (self.beta - previous.beta),
-            self.v + factor * (self.v - previous.v),
-            self.scores + factor * (self.scores - previous.scores),
-        )
+        return _Point(*(new + factor * (new - old) for new, old in zip(self, previous, strict=True)))
 
 
 class _Dual:
@@ -106,7 +99,7 @@ class _Dual:
         point = self.point(*self.project(alpha, alpha.sum() * earlier.p))
         known = self.dual_point(point)
         _, scale = self.problem.dual_value(known, float(point.v @ point.v) / len(known.y) ** 2)
-        return _Point(scale * point.alpha, scale * point.beta, scale * point.v, scale * point.scores)
+        return _Point(*(scale * part for part in point))
 
     def project(self, alpha: Floats, beta: Floats) -> tuple[Floats, Floats]:
         """The nearest point of Ξ."""

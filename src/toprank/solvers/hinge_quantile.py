@@ -13,7 +13,8 @@ central path with all products equal to μ instead of 0:
     \alpha w = X_+^\top u - X^\top b, \qquad \textstyle\sum u = \sum b, \qquad \sum_j c_j r_j = \tau / \beta, \\
     z = r - p, \qquad y\,p = \mu, \qquad (\bar y - y)\, r = \mu,
 
-where y = (u; b), z are the arguments of the two positive parts and ȳ the upper bounds of y.
+where y = (u; b), z are the arguments of the two positive parts and ȳ the upper bounds of y. An iterate is a `State`
+with (w, ν) for its extended variable and λ for S.
 
 Steps of an iteration (Mehrotra):
 
@@ -27,7 +28,6 @@ Steps of an iteration (Mehrotra):
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from toprank.solvers.centring import centre_positives, split
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import newton_system
 from toprank.solvers.problem import DualPoint, Problem
+from toprank.solvers.restricted import State
 
 # A row is left out of a system if weight · (‖x‖² + ‖centre‖²) is less than this part of α / (number of rows).
 _NEGLIGIBLE = 1e-3
@@ -44,39 +45,9 @@ _NEGLIGIBLE = 1e-3
 _FAILURES = 6
 # Relative gaps that the products of the first iterate stand for; the next one is tried where one fails.
 _PARTS = (1.0, 100.0)
-_LEAST = 1e-100
 
 
-@dataclass
-class _State:
-    """An iterate: w, ν, λ, and y, p, room, r of the positives and then of the threshold rows; shape (4, rows)."""
-
-    w: Floats
-    nu: float
-    multiplier: float
-    columns: Floats
-
-    def moved(self, step: float, direction: _State) -> _State:
-        """The iterate after a step; rounding does not take a multiplier or slack to zero."""
-        columns = np.maximum(self.columns + step * direction.columns, _LEAST)
-        nu, multiplier = self.nu + step * direction.nu, self.multiplier + step * direction.multiplier
-        return _State(self.w + step * direction.w, nu, multiplier, columns)
-
-    def is_finite(self) -> bool:
-        """Whether no number has overflowed."""
-        return bool(np.isfinite(self.w.sum() + self.nu + self.multiplier + self.columns.sum()))
-
-    def mean_product(self) -> float:
-        """The barrier parameter μ."""
-        y, p, room, r = self.columns
-        return (float(y @ p) + float(room @ r)) / (2 * len(y))
-
-    def longest_step(self, direction: _State) -> float:
-        """The largest step up to 1 that keeps multipliers and slacks non-negative."""
-        return 1.0 / max(1.0, -float((direction.columns / self.columns).min()))
-
-
-Solve = Callable[[Floats, Floats], tuple[_State, Floats]]
+Solve = Callable[[Floats, Floats], tuple[State, Floats]]
 
 
 def improve_hinge_quantile(problem: Problem, incumbent: Incumbent, max_iter: int) -> None:
@@ -112,13 +83,13 @@ class _InteriorPoint:
             before = incumbent.gap
             # 1. to 3. The direction, and a step to almost the boundary.
             direction, change = self._direction(state, scores)
-            step = state.longest_step(direction)
+            step = _longest_step(state, direction)
             step *= 0.99 if step < 1 else 1.0
             following = state.moved(step, direction)
             if not following.is_finite():
                 break
             state, incumbent.n_iter = following, incumbent.n_iter + 1
-            scores = scores + step * change if incumbent.n_iter % 8 else self._scores(state.w)
+            scores = scores + step * change if incumbent.n_iter % 8 else self._scores(state.extended[:-1])
             # 4. The certificate.
             self._certify(state, scores)
             incumbent.record()
@@ -140,7 +111,7 @@ class _InteriorPoint:
         problem = self.problem
         return np.concatenate([self.margin + nu - scores[problem.positives], scores[problem.threshold_rows] - nu])
 
-    def _first_point(self, w: Floats, scores: Floats, gap: float) -> _State:
+    def _first_point(self, w: Floats, scores: Floats, gap: float) -> State:
         """An iterate at w whose products are those of an expected relative gap; the first steps balance its sums."""
         problem = self.problem
         s = scores[problem.threshold_rows]
@@ -152,31 +123,31 @@ class _InteriorPoint:
         multiplier = float(u.sum()) / max(float(self.c @ (s >= nu)), float(self.c.min()))
         q, xi = split(s - nu, mu / (self.c * multiplier))
         columns = [np.concatenate(pair) for pair in ((u, mu / q), (p, q), (room, mu / xi), (r, xi))]
-        return _State(w, nu, multiplier, np.array(columns))
+        return State(np.append(w, nu), multiplier, np.array(columns))
 
-    def _certify(self, state: _State, scores: Floats) -> None:
+    def _certify(self, state: State, scores: Floats) -> None:
         """Step 4: offer the iterate, made feasible, to the incumbent."""
-        problem, beta = self.problem, self.quantile.beta
-        t = self.quantile.solve(scores[problem.threshold_rows], self.c, state.nu + 1 / beta)
-        self.incumbent.offer(problem.objective(float(state.w @ state.w), scores, t), state.w, scores)
+        problem, beta, w, nu = self.problem, self.quantile.beta, state.extended[:-1], state.extended[-1]
+        t = self.quantile.solve(scores[problem.threshold_rows], self.c, nu + 1 / beta)
+        self.incumbent.offer(problem.objective(float(w @ w), scores, t), w, scores)
         u, b = state.columns[0, : self.m], state.columns[0, self.m :]
         p = b / b.sum()
         known = DualPoint(u.copy(), p, self.quantile.conjugate(p, self.c))
         self.recorder.passes += 1
         self.incumbent.raise_bound(problem.lower_bound(known), known)
 
-    def _direction(self, state: _State, scores: Floats) -> tuple[_State, Floats]:
+    def _direction(self, state: State, scores: Floats) -> tuple[State, Floats]:
         """Steps 1 to 3; returns the direction and its scores."""
         y, p, room, r = state.columns
         solve = self._factorised(state, scores)
         affine, _ = solve(-y * p, -room * r)
-        mu = state.mean_product()
-        reached = state.moved(state.longest_step(affine), affine).mean_product()
+        mu = _mean_product(state)
+        reached = _mean_product(state.moved(_longest_step(state, affine), affine))
         target = mu * min(1.0, (reached / mu) ** 3)
         dy, dp, droom, dr = affine.columns
         return solve(target - y * p - dy * dp, target - room * r - droom * dr)
 
-    def _factorised(self, state: _State, scores: Floats) -> Solve:
+    def _factorised(self, state: State, scores: Floats) -> Solve:
         """A function of what the products have to change by, (y p, room r), that gives a direction and its scores."""
         problem, m, c = self.problem, self.m, self.c
         y, p, room, r = state.columns
@@ -189,15 +160,15 @@ class _InteriorPoint:
         inverse = self._system(D, centre)
         solved = inverse(column)
         pivot = -float(h @ (c * of_threshold * p[m:] / y[m:])) - float(hd.sum()) ** 2 / total - float(column @ solved)
-        row_residual = self._arguments(scores, state.nu) - r + p
-        w_residual = problem.alpha * state.w - self._combine(y[:m], -y[m:])
+        row_residual = self._arguments(scores, state.extended[-1]) - r + p
+        w_residual = problem.alpha * state.extended[:-1] - self._combine(y[:m], -y[m:])
         nu_residual = float(y[:m].sum() - y[m:].sum())
         level_residual = float(c @ r[m:]) - self.level
         room_residual = -room.copy()
         room_residual[:m] += self.a - y[:m]
-        room_residual[m:] += c * state.multiplier - y[m:]
+        room_residual[m:] += c * state.S - y[m:]
 
-        def solve(on_lower: Floats, on_upper: Floats) -> tuple[_State, Floats]:
+        def solve(on_lower: Floats, on_upper: Floats) -> tuple[State, Floats]:
             bound = on_upper - r * room_residual
             e = row_residual + on_lower / y - bound / room
             signed = D * e
@@ -217,7 +188,7 @@ class _InteriorPoint:
             d_room = room_residual - dy
             d_room[m:] += c * d_multiplier
             columns = np.array([dy, (on_lower - p * dy) / y, d_room, (on_upper - r * d_room) / room])
-            return _State(dw, d_nu, d_multiplier, columns), change
+            return State(np.append(dw, d_nu), d_multiplier, columns), change
 
         return solve
 
@@ -229,3 +200,14 @@ class _InteriorPoint:
         weights[weights * sizes < _NEGLIGIBLE * problem.alpha / len(weights)] = 0.0
         ridge = np.full(problem.X.shape[1], problem.alpha)
         return newton_system(problem.X, weights, centre, ridge, self.recorder)
+
+
+def _mean_product(state: State) -> float:
+    """The barrier parameter μ."""
+    y, p, room, r = state.columns
+    return (float(y @ p) + float(room @ r)) / (2 * len(y))
+
+
+def _longest_step(state: State, direction: State) -> float:
+    """The largest step up to 1 that keeps multipliers and slacks non-negative."""
+    return 1.0 / max(1.0, -float((direction.columns / state.columns).min()))

@@ -48,7 +48,7 @@ class KernelProblem(WeightedRows):
     def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
         """How much the objective at c may be off by rounding, to first order: large weights of both signs cancel."""
         scores = self.scores(coef) if scores is None else scores
-        _, slopes, _ = self.formulation.evaluate(scores, self.positive, self.weights)
+        _, slopes, _ = self.evaluate(scores)
         square, of_slopes = (rounding_of_square(self.gram.diagonal, weights) for weights in (coef, slopes))
         return 0.5 * self.alpha * square + float(np.sqrt(square * of_slopes))
 

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, squared_entries
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, weighted_squares
 from toprank.solvers.problem import Recorder
 
 Solve = Callable[[Floats], Floats]
@@ -69,7 +69,7 @@ def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve
 
 def _by_cg(rows: Any, h: Floats, c: Floats, ridge: Floats, recorder: Recorder, part: float, tolerance: float) -> Solve:
     """Conjugate gradients with the diagonal of the matrix as preconditioner."""
-    diagonal = np.asarray(squared_entries(rows).T @ h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
+    diagonal = weighted_squares(rows, h) - 2 * c * np.asarray(rows.T @ h) + h.sum() * c**2
     diagonal = ridge + np.maximum(diagonal, 0.0)
 
     def product(v: Floats) -> Floats:

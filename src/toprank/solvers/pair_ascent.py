@@ -51,15 +51,17 @@ def solve_pairs(
     cache_size: float,
     tol: float = 1e-4,
     max_iter: int | None = None,
+    within_memory: bool = False,
     verbose: int = 0,
     start: Solution | None = None,
 ) -> Solution:
     """Maximise the dual to a relative gap of `tol`; the solution's `coef` are the weights c of the rows, w = Σ c x.
 
-    `cache_size` is in megabytes, `max_iter` counts moves. Of a `start` the dual point is used, if it is of these rows.
+    `cache_size` is in megabytes, `max_iter` counts moves. With `within_memory` it ends where the products of the
+    working set no longer fit into that. Of a `start` the dual point is used, if it is of these rows.
     """
     incumbent = Incumbent.from_zero(problem, products.n, tol, verbose)
-    return _PairSolver(problem, WorkingSet(products, cache_size), incumbent, max_iter).run(start)
+    return _PairSolver(problem, WorkingSet(products, cache_size), incumbent, max_iter, within_memory).run(start)
 
 
 def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
@@ -67,23 +69,9 @@ def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
     return solve_pairs(problem, problem.gram, **options)
 
 
-def solve_linear_pairs(
-    problem: Problem,
-    *,
-    tol: float = 1e-4,
-    max_iter: int | None = None,
-    within_memory: bool = False,
-    verbose: int = 0,
-    start: Solution | None = None,
-) -> Solution:
-    """The pair method for rows and a direction w.
-
-    With `within_memory` it ends where the products of the working set no longer fit into memory.
-    """
-    products = RowProducts(problem.X)
-    incumbent = Incumbent.from_zero(problem, products.n, tol, verbose)
-    working = WorkingSet(products, _LINEAR_CACHE)
-    solution = _PairSolver(problem, working, incumbent, max_iter, within_memory).run(start)
+def solve_linear_pairs(problem: Problem, *, tol: float = 1e-4, **options: Any) -> Solution:
+    """The pair method for rows and a direction w."""
+    solution = solve_pairs(problem, RowProducts(problem.X), cache_size=_LINEAR_CACHE, tol=tol, **options)
     w = problem.combine(solution.coef)
     scores = problem.scores(w)  # of w itself: those of products of rows may have lost digits
     return solution.recertified(problem.primal(w, scores), solution.dual, tol, coef=w, scores=scores)
@@ -98,7 +86,7 @@ class _PairSolver:
         working: WorkingSet,
         incumbent: Incumbent,
         max_iter: int | None,
-        within_memory: bool = False,
+        within_memory: bool,
     ) -> None:
         self.problem, self.working, self.products, self.incumbent = problem, working, working.products, incumbent
         self.tol, self.recorder, self.within_memory = incumbent.tol, incumbent.recorder, within_memory

@@ -81,6 +81,10 @@ class WeightedRows:
             loss += float(share @ surrogate.value(scores[rows] - t))
         return 0.5 * self.alpha * squared_norm + loss
 
+    def evaluate(self, scores: Floats) -> tuple[float, Floats, float]:
+        """The loss F(s), its (sub)gradient with respect to all scores, and the threshold."""
+        return self.formulation.evaluate(scores, self.positive, self.weights)
+
     def rounding(self, coef: Floats, scores: Floats | None = None) -> float:
         """How much more than the last digits of the objective at a point, whose scores may be known, may be off."""
         return 0.0
@@ -122,6 +126,16 @@ class WeightedRows:
 
 
 @dataclass(frozen=True)
+class Point:
+    """Coefficients, the scores of all rows, their threshold and the objective."""
+
+    w: Floats
+    scores: Floats
+    threshold: float
+    primal: float
+
+
+@dataclass(frozen=True)
 class Problem(WeightedRows):
     r"""Minimise :math:`\frac{\alpha}{2} \|w\|^2 + F(Xw)` over w.
 
@@ -147,6 +161,16 @@ class Problem(WeightedRows):
     def primal(self, w: Floats, scores: Floats) -> float:
         """The objective at w, whose scores are known."""
         return self.objective(float(w @ w), scores)
+
+    def point(self, w: Floats, scores: Floats | None = None) -> Point:
+        """What belongs to w: one pass over the data where its scores are not known."""
+        scores = self.scores(w) if scores is None else scores
+        t = self.threshold_at(scores)
+        return Point(w, scores, t, self.objective(float(w @ w), scores, t))
+
+    def gradient(self, w: Floats, slopes: Floats) -> Floats:
+        """The gradient at w, of the slopes of F with respect to the scores: one pass over the data."""
+        return self.combine(slopes) + self.alpha * w
 
     def lower_bound(self, point: DualPoint) -> float:
         """The dual objective at the best multiple of y: one pass over the data."""
@@ -247,7 +271,7 @@ class Solution:
 def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
     zeros = np.zeros(len(problem.positive))
-    at_zero, _, t = problem.formulation.evaluate(zeros, problem.positive, problem.weights)
+    at_zero, _, t = problem.evaluate(zeros)
     gain = abs(solution.primal - at_zero)
     if problem.formulation.false_positives or gain > _A_GAIN * at_zero:
         return solution

@@ -33,7 +33,7 @@ from toprank.arrays import Floats
 from toprank.formulations.thresholds import Threshold
 from toprank.matrices.dense_or_sparse import products_of_rows
 from toprank.solvers.incumbent import Incumbent
-from toprank.solvers.problem import Problem, Recorder, Solution
+from toprank.solvers.problem import Point, Problem, Recorder, Solution
 from toprank.solvers.registry import require_fit
 
 # Half-widths of the windows of the smoothed quantile, as shares of its level.
@@ -102,16 +102,6 @@ class _Constant(Threshold):
         return self.t, np.zeros(len(scores))
 
 
-@dataclass
-class _Point:
-    """Coefficients, their scores, the threshold and the objective."""
-
-    w: Floats
-    scores: Floats
-    threshold: float
-    primal: float
-
-
 class _Search:
     """The way to stationary points from one start after the other."""
 
@@ -119,28 +109,27 @@ class _Search:
         self.problem, self.incumbent, self.tol, self.max_iter = problem, incumbent, incumbent.tol, max_iter
         self.recorder, self.stationary = incumbent.recorder, False
         zeros = np.zeros(len(problem.positive))
-        loss_gradient = problem.formulation.evaluate(zeros, problem.positive, problem.weights)[1]
-        self.gradient_scale = float(np.linalg.norm(problem.combine(loss_gradient)))
+        self.gradient_scale = float(np.linalg.norm(problem.combine(problem.evaluate(zeros)[1])))
         self.recorder.passes += 1
-        self._offer(_at(problem, np.zeros(problem.X.shape[1]), zeros), stationary=False)
+        self._offer(problem.point(np.zeros(problem.X.shape[1]), zeros), stationary=False)
 
     def run(self, direction: Floats) -> None:
         """All stages from one start."""
         # 1. The start.
         w = _best_multiple(self.problem, direction)
-        self._offer(_at(self.problem, w, self.problem.scores(w)), stationary=False)
+        self._offer(self.problem.point(w), stationary=False)
         self.recorder.passes += 2
         # 2. The smoothed objective.
         for width in _widths(self.problem):
             w = self._smoothed(w, width)
-            point = _at(self.problem, w, self.problem.scores(w))
+            point = self.problem.point(w)
             self._offer(point, stationary=False)
         # 3. The objective itself.
         w, stationary = self._descend(point)
         self.recorder.passes += 1
-        self._offer(_at(self.problem, w, self.problem.scores(w)), stationary)
+        self._offer(self.problem.point(w), stationary)
 
-    def _offer(self, point: _Point, stationary: bool) -> None:
+    def _offer(self, point: Point, stationary: bool) -> None:
         """Keep the better point; the end of a descent counts even if it is the point that it began with."""
         is_best = self.incumbent.offer(point.primal, point.w, point.scores)
         if is_best or (stationary and point.primal == self.incumbent.primal):
@@ -150,15 +139,14 @@ class _Search:
     def _smoothed(self, w: Floats, width: float) -> Floats:
         """L-BFGS with the smoothed quantile."""
         problem = self.problem
-        tau = problem.formulation.threshold.level
-        smoothed = replace(problem, formulation=replace(problem.formulation, threshold=SmoothedQuantile(tau, width)))
+        smoothed = _with_threshold(problem, SmoothedQuantile(problem.formulation.threshold.level, width))
         options = {"maxiter": self.max_iter, "ftol": 1e-3 * self.tol}
         result = minimize(lambda w: _objective(smoothed, w), w, jac=True, method="L-BFGS-B", options=options)
         self.incumbent.n_iter += int(result.nit)
         self.recorder.passes += 2 * int(result.nfev) + 1
         return np.asarray(result.x)
 
-    def _descend(self, point: _Point) -> tuple[Floats, bool]:
+    def _descend(self, point: Point) -> tuple[Floats, bool]:
         """Descent along shortest ε-subgradients, and whether its end is stationary."""
         rows = self.problem.threshold_rows
         most = min(self.problem.X.shape[1] + 1, MOST_TIED, len(rows))
@@ -189,9 +177,8 @@ def _directions(
     problem: Problem, n_restarts: int, random: np.random.RandomState, max_iter: int, start: Solution | None
 ) -> Iterator[Floats]:
     """Directions to start from, none of them zero, each with the positives above the negatives on average."""
-    zero_gradient = problem.formulation.evaluate(np.zeros(len(problem.positive)), problem.positive, problem.weights)[1]
     # At w = 0 all slopes are equal, and minus the gradient is the difference of the class means times the slope.
-    difference = -problem.combine(zero_gradient)
+    difference = -problem.combine(problem.evaluate(np.zeros(len(problem.positive)))[1])
     directions = [] if start is None else [start.coef.astype(np.float64)]
     directions.append(difference)
     if n_restarts > 1:
@@ -207,11 +194,9 @@ def _free_threshold(problem: Problem, max_iter: int) -> Floats:
 
     def objective(wt: Floats) -> tuple[float, Floats]:
         w, t = wt[:-1], float(wt[-1])
-        free = replace(problem.formulation, threshold=_Constant(t))
         scores = problem.scores(w)
-        slopes = free.evaluate(scores, problem.positive, problem.weights)[1]
-        gradient = problem.combine(slopes) + problem.alpha * w
-        return problem.objective(float(w @ w), scores, t), np.append(gradient, -slopes.sum())
+        slopes = _with_threshold(problem, _Constant(t)).evaluate(scores)[1]
+        return problem.objective(float(w @ w), scores, t), np.append(problem.gradient(w, slopes), -slopes.sum())
 
     start = np.zeros(problem.X.shape[1] + 1)
     result = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter})
@@ -240,28 +225,26 @@ def _widths(problem: Problem) -> list[float]:
     return [share * widest for share in WINDOWS]
 
 
-def _at(problem: Problem, w: Floats, scores: Floats) -> _Point:
-    t = problem.threshold_at(scores)
-    return _Point(w, scores, t, problem.objective(float(w @ w), scores, t))
+def _with_threshold(problem: Problem, threshold: Threshold) -> Problem:
+    return replace(problem, formulation=replace(problem.formulation, threshold=threshold))
 
 
 def _objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
     """The objective and its gradient: two passes."""
     scores = problem.scores(w)
-    _, slopes, t = problem.formulation.evaluate(scores, problem.positive, problem.weights)
-    return problem.objective(float(w @ w), scores, t), problem.combine(slopes) + problem.alpha * w
+    _, slopes, t = problem.evaluate(scores)
+    return problem.objective(float(w @ w), scores, t), problem.gradient(w, slopes)
 
 
-def _shortest_subgradient(problem: Problem, point: _Point, radius: float, most: int) -> Floats:
+def _shortest_subgradient(problem: Problem, point: Point, radius: float, most: int) -> Floats:
     """The shortest convex combination of the gradients that hold if one of the rows near the threshold were it."""
     rows = problem.threshold_rows
     distances = np.abs(point.scores[rows] - point.threshold)
     nearest = np.argsort(distances, kind="stable")[:most]
     tied = problem.X[rows[nearest[distances[nearest] <= radius]]]
-    fixed = replace(problem.formulation, threshold=_Constant(point.threshold))
-    slopes = fixed.evaluate(point.scores, problem.positive, problem.weights)[1]
+    slopes = _with_threshold(problem, _Constant(point.threshold)).evaluate(point.scores)[1]
     pull = -float(slopes.sum())
-    base = problem.combine(slopes) + problem.alpha * point.w
+    base = problem.gradient(point.w, slopes)
     cross = pull * np.asarray(tied @ base.astype(tied.dtype), dtype=np.float64)
     inner = products_of_rows(tied).astype(np.float64)
     share = _shortest_combination(pull**2 * inner + cross[:, None] + cross + float(base @ base))
@@ -278,13 +261,13 @@ def _shortest_combination(gram: Floats) -> Floats:
     return np.asarray(q / q.sum())
 
 
-def _line_search(problem: Problem, point: _Point, direction: Floats, length: float) -> tuple[_Point | None, float]:
+def _line_search(problem: Problem, point: Point, direction: Floats, length: float) -> tuple[Point | None, float]:
     """Halve the step until the objective falls by a tenth of what the direction promises; None if it never does."""
     scores = problem.scores(direction)
     promise = 0.1 * float(direction @ direction)
     trial = length
     for _ in range(40):
-        following = _at(problem, point.w + trial * direction, point.scores + trial * scores)
+        following = problem.point(point.w + trial * direction, point.scores + trial * scores)
         if following.primal <= point.primal - trial * promise:
             return following, trial
         trial /= 2

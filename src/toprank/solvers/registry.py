@@ -73,7 +73,8 @@ class Solver:
 
     `function` is "module.function" in this package, imported when its turn comes; `options` are the parameters of the
     estimator that it takes beside `tol`, `max_iter`, `verbose` and `start`. One that is not `public` has no name that a
-    user could ask for.
+    user could ask for; one that `reads_rows` asks for rows of a kernel matrix again and again, so that a cache of some
+    of them is of use.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Solver:
     options: tuple[str, ...] = ()
     turns: tuple[Turn, ...] = ()
     public: bool = True
+    reads_rows: bool = False
 
     def lacks(self, formulation: Formulation) -> str:
         """What it needs and the formulation does not have, in words; empty if it fits."""
@@ -109,10 +111,6 @@ def _linear_moves(data: Traits) -> int:
     return 5000 + 40 * min(data.n, ROWS_IN_MEMORY)
 
 
-def _kernel_moves(data: Traits) -> int:
-    return _MOVES + _MOVES_A_ROW * data.n
-
-
 _ALWAYS = Turn(_SURE, "always")
 _IN_MEMORY = {"within_memory": True}
 SOLVERS = (
@@ -134,7 +132,8 @@ SOLVERS = (
            needs=(CONVEX, PIECES), options=("cache_size",), turns=(
                Turn(_QUICK, 'before "low-rank", but not for polynomial kernels of few directions, nor with the '
                     f"surrogate quantile for more than {ROWS_IN_MEMORY:,} rows",
-                    lambda data: not data.has_low_rank and (data.of_maximum or data.has_few_rows), _kernel_moves),
+                    lambda data: not data.has_low_rank and (data.of_maximum or data.has_few_rows),
+                    lambda data: _MOVES + _MOVES_A_ROW * data.n),
            )),
     Solver("apg", "rows", "apg.solve_apg",
            "the TopPush paper: accelerated gradients on the dual, exact projection in linear time",
@@ -154,7 +153,7 @@ SOLVERS = (
            needs=(CONVEX,), turns=(_ALWAYS,)),
     Solver("dual-cd", "kernel", "dual_cd.solve_dual_cd",
            "the kernel paper: a random multiplier and its best partner", "duality gap, where it gets there",
-           needs=(CONVEX, ONE_PIECE), options=("random_state",)),
+           needs=(CONVEX, ONE_PIECE), options=("random_state",), reads_rows=True),
 )  # fmt: skip
 
 

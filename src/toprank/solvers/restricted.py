@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,11 @@ _EQUILIBRATIONS = 5
 _BEHIND = 5.0
 
 
+def _column(number: int) -> Any:
+    """An attribute that is a row of `State.columns`."""
+    return property(lambda state: state.columns[number])
+
+
 @dataclass
 class State:
     """An iterate: (w, t, ν), S, and for each row the multiplier, its slack, the room above it and that slack."""
@@ -53,25 +59,8 @@ class State:
     gaps: Floats = field(default_factory=lambda: np.zeros(0))
     """Where the conjugate is its own barrier, the gaps z at which the loss has the slopes y of the positives."""
 
-    @property
-    def y(self) -> Floats:
-        """Multipliers."""
-        return np.asarray(self.columns[0])
-
-    @property
-    def p(self) -> Floats:
-        """Slacks of the multipliers."""
-        return np.asarray(self.columns[1])
-
-    @property
-    def room(self) -> Floats:
-        """Room between the multipliers and their upper bounds."""
-        return np.asarray(self.columns[2])
-
-    @property
-    def r(self) -> Floats:
-        """Slacks of the room."""
-        return np.asarray(self.columns[3])
+    y, p, room, r = map(_column, range(4))
+    """Multipliers, their slacks, the room between them and their upper bounds, and the slacks of that."""
 
     def moved(self, step: float, direction: State) -> State:
         """The iterate after a step; rounding does not take a multiplier or slack to zero."""

@@ -37,7 +37,7 @@ remains is the error of a constant step; the mean of an epoch takes most of it a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -45,7 +45,7 @@ from sklearn.utils import check_random_state
 from toprank.arrays import Floats, Rows
 from toprank.formulations.formulation import Formulation
 from toprank.solvers.incumbent import Incumbent
-from toprank.solvers.problem import Problem, Recorder, Solution
+from toprank.solvers.problem import Point, Problem, Recorder, Solution
 
 # By default an epoch has this many minibatches: more of them make more progress on a pass over the data, but the
 # delayed version looks at all scores once a minibatch.
@@ -84,7 +84,8 @@ def solve_sgd(
         delayed = _can_be_delayed(problem.formulation)
     _check(problem, batch_size, step, delayed)
     incumbent = Incumbent(problem, tol, Recorder(verbose))
-    first = _Point.at(problem, np.zeros(problem.X.shape[1]) if start is None else start.coef, incumbent.recorder)
+    first = problem.point(np.zeros(problem.X.shape[1]) if start is None else start.coef.astype(np.float64))
+    incumbent.recorder.passes += 1
     random = check_random_state(random_state)
     n_batches = _number_of_batches(problem, batch_size)
     gradients = (_DelayedGradients if delayed else _BasicGradients)(problem, n_batches, random)
@@ -97,23 +98,7 @@ def solve_sgd(
     return incumbent.solution(converged)
 
 
-@dataclass
-class _Point:
-    """Coefficients, their scores and the objective on all rows."""
-
-    w: Floats
-    scores: Floats
-    primal: float
-
-    @classmethod
-    def at(cls, problem: Problem, w: Floats, recorder: Recorder) -> _Point:
-        w = w.astype(np.float64)
-        scores = problem.scores(w)
-        recorder.passes += 1
-        return cls(w, scores, problem.primal(w, scores))
-
-
-def _certify(problem: Problem, points: list[_Point], incumbent: Incumbent) -> None:
+def _certify(problem: Problem, points: list[Point], incumbent: Incumbent) -> None:
     """Offer points; a better one brings a lower bound, if the problem is convex."""
     taken = [incumbent.offer(point.primal, point.w, point.scores) for point in points]
     if any(taken) and problem.formulation.is_convex:
@@ -137,26 +122,11 @@ class _Steps:
         return size
 
 
-class _Gradients(Protocol):
-    """Where the gradients of minibatches come from."""
-
-    monotone: bool
-    """Whether an epoch of small steps lowers the objective."""
-
-    def batches(self) -> list[Rows]:
-        """The minibatches of the next epoch."""
-
-    def gradient(self, w: Floats, number: int, rows: Rows) -> Floats:
-        """Gradient of the loss on a minibatch, without the penalty."""
-
-    def restart(self, point: _Point, recorder: Recorder) -> None:
-        """Go on from another point."""
-
-
 class _BasicGradients:
     """The gradient of the same formulation on the minibatch alone; new minibatches every epoch."""
 
     monotone = False
+    """Whether an epoch of small steps lowers the objective."""
 
     def __init__(self, problem: Problem, n_batches: int, random: np.random.RandomState) -> None:
         self.problem, self.n_batches, self.random = problem, n_batches, random
@@ -172,7 +142,7 @@ class _BasicGradients:
         _, slopes, _ = self.formulation.evaluate(scores, self.problem.positive[rows], self.problem.weights[rows])
         return _combine(block, slopes)
 
-    def restart(self, point: _Point, recorder: Recorder) -> None:
+    def restart(self, point: Point, recorder: Recorder) -> None:
         """Nothing is kept between minibatches."""
 
 
@@ -191,7 +161,7 @@ class _DelayedGradients:
     def batches(self) -> list[Rows]:
         return self.rows
 
-    def restart(self, point: _Point, recorder: Recorder) -> None:
+    def restart(self, point: Point, recorder: Recorder) -> None:
         """Scores, threshold and the vectors a of one point: one pass."""
         self.scores = point.scores.copy()
         self.t = self.threshold.solve(self.scores, self.share)
@@ -219,8 +189,11 @@ class _DelayedGradients:
         return self.threshold.slopes(self.scores, self.share, self.t)
 
 
+_Gradients = _BasicGradients | _DelayedGradients
+
+
 def _run(
-    problem: Problem, gradients: _Gradients, point: _Point, incumbent: Incumbent, steps: _Steps, max_iter: int
+    problem: Problem, gradients: _Gradients, point: Point, incumbent: Incumbent, steps: _Steps, max_iter: int
 ) -> bool:
     """Epochs until the certificate, or the lack of progress of a non-convex problem, ends them: whether it did."""
     recorder, convex, tol = incumbent.recorder, problem.formulation.is_convex, incumbent.tol
@@ -230,8 +203,8 @@ def _run(
     gradients.restart(point, recorder)
     while incumbent.n_iter < max_iter:
         before = incumbent.primal
-        points = [_Point.at(problem, w, recorder) for w in _epoch(problem, gradients, point.w, steps, radius)]
-        recorder.passes += 2
+        points = [problem.point(w) for w in _epoch(problem, gradients, point.w, steps, radius)]
+        recorder.passes += 2 + len(points)
         incumbent.n_iter += 1
         _certify(problem, points, incumbent)
         idle = 0 if incumbent.primal < before else idle + 1
@@ -239,7 +212,7 @@ def _run(
         if diverged or (idle >= IDLE and not convex):
             steps.first /= 2
             idle = 0
-            point = point if gradients.monotone else _Point(incumbent.coef, incumbent.scores, incumbent.primal)
+            point = point if gradients.monotone else problem.point(incumbent.coef, incumbent.scores)
             gradients.restart(point, recorder)
         else:
             point = points[0]
@@ -270,10 +243,9 @@ def _epoch(problem: Problem, gradients: _Gradients, w: Floats, steps: _Steps, ra
     return [w, mean]
 
 
-def _polyak_step(problem: Problem, point: _Point, dual: float, recorder: Recorder) -> float:
+def _polyak_step(problem: Problem, point: Point, dual: float, recorder: Recorder) -> float:
     """(P − D) / ‖∇P‖², where the loss is at least zero anyway; zero at a stationary point."""
-    slopes = problem.formulation.evaluate(point.scores, problem.positive, problem.weights)[1]
-    gradient = problem.combine(slopes) + problem.alpha * point.w
+    gradient = problem.gradient(point.w, problem.evaluate(point.scores)[1])
     recorder.passes += 1
     squared_norm = float(gradient @ gradient)
     return (point.primal - max(dual, 0.0)) / squared_norm if squared_norm > 0 else 0.0

@@ -36,8 +36,8 @@ import numpy as np
 
 from toprank.arrays import Floats
 from toprank.formulations.formulation import Formulation
-from toprank.formulations.surrogates import Surrogate
-from toprank.matrices.dense_or_sparse import squared_entries
+from toprank.formulations.surrogates import Surrogate, log_or_minus_infinity
+from toprank.matrices.dense_or_sparse import weighted_squares
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
@@ -184,11 +184,7 @@ def _log_objective(problem: Problem, w_squared: float, scores: Floats, start: fl
     if surrogate.in_log_domain and np.abs(scores).max() > _LARGEST_SCORE:
         return np.inf, t
     loss = surrogate.log_mean(z, problem.positive_share)
-    return float(np.logaddexp(_log(0.5 * problem.alpha * w_squared), loss)), t
-
-
-def _log(value: float) -> float:
-    return float(np.log(value)) if value > 0 else -np.inf
+    return float(np.logaddexp(log_or_minus_infinity(0.5 * problem.alpha * w_squared), loss)), t
 
 
 def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Recorder) -> _Point:
@@ -255,8 +251,8 @@ def _certify(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumb
 
 def _is_done(problem: Problem, point: _Point, incumbent: Incumbent) -> bool:
     """Whether the smoothed problem is solved: by strong convexity ‖∇f‖² / (2α) bounds what is left to gain."""
-    left = _log(float(point.gradient @ point.gradient) / (2 * problem.alpha)) + 2 * point.log_scale
-    return left <= _log(0.1 * incumbent.tol) + point.log_objective
+    left = log_or_minus_infinity(float(point.gradient @ point.gradient) / (2 * problem.alpha)) + 2 * point.log_scale
+    return left <= float(np.log(0.1 * incumbent.tol)) + point.log_objective
 
 
 def _step(problem: Problem, point: _Point, incumbent: Incumbent) -> _Point | None:
@@ -307,7 +303,7 @@ def _ridge(problem: Problem, point: _Point, weights: Floats) -> Floats:
     ridge = np.full(X.shape[1], problem.alpha * np.exp(-point.log_scale))
     if not point.is_huge:
         return ridge
-    column = np.asarray(squared_entries(X).T @ weights)
+    column = weighted_squares(X, weights)
     return np.maximum(ridge, 100 * _EPSILON * np.where(column > 0, column, 1.0))
 
 

@@ -220,7 +220,7 @@ def _marked(n: int, *rows: Rows) -> Mask:
 def _active_threshold_rows(outcome: Outcome) -> Rows:
     """Threshold rows whose multiplier is neither negligible nor at its cap."""
     restricted, S = outcome.problem, outcome.state.S
-    b = outcome.state.y[restricted.m :]
+    b: Floats = outcome.state.y[restricted.m :]
     negligible = 1e-3 * S / len(b)
     if restricted.caps is None:
         return restricted.threshold_rows[b > negligible]
