@@ -78,12 +78,7 @@ def make_outlier(n_per_class: int = 1000, *, random_state: Any = None) -> tuple[
 
 
 def make_randnet(
-    n_samples: int = 1000,
-    n_features: int = 50,
-    *,
-    n_hidden: int = 10,
-    n_levels: int = 6,
-    random_state: Any = None,
+    n_samples: int = 1000, n_features: int = 50, *, n_hidden: int = 10, n_levels: int = 6, random_state: Any = None
 ) -> tuple[Floats, Ints, Floats]:
     r"""Ordered levels given by a random two-layer network.
 

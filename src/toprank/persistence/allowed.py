@@ -37,41 +37,26 @@ _EARLIER_PARTS = {
     "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
 _SKLEARN = {
-    "pipeline": ("FeatureUnion", "Pipeline"),
-    "compose": ("ColumnTransformer", "make_column_selector"),
-    "preprocessing": (
-        "Binarizer",
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "LabelBinarizer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PolynomialFeatures",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-        "TargetEncoder",
-    ),
-    "impute": ("MissingIndicator", "SimpleImputer"),
-    "feature_selection": ("VarianceThreshold",),
-    "feature_extraction": ("FeatureHasher",),
-    "decomposition": ("PCA", "TruncatedSVD"),
-    "kernel_approximation": ("Nystroem", "RBFSampler"),
-    "linear_model": ("LogisticRegression", "RidgeClassifier"),
-    "svm": ("LinearSVC",),
-    "dummy": ("DummyClassifier",),
-    "frozen": ("FrozenEstimator",),
-    "model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit"),
+    "pipeline": "FeatureUnion Pipeline",
+    "compose": "ColumnTransformer make_column_selector",
+    "preprocessing": "Binarizer FunctionTransformer KBinsDiscretizer LabelBinarizer LabelEncoder MaxAbsScaler "
+    "MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder PolynomialFeatures PowerTransformer QuantileTransformer "
+    "RobustScaler StandardScaler TargetEncoder",
+    "impute": "MissingIndicator SimpleImputer",
+    "feature_selection": "VarianceThreshold",
+    "feature_extraction": "FeatureHasher",
+    "decomposition": "PCA TruncatedSVD",
+    "kernel_approximation": "Nystroem RBFSampler",
+    "linear_model": "LogisticRegression RidgeClassifier",
+    "svm": "LinearSVC",
+    "dummy": "DummyClassifier",
+    "frozen": "FrozenEstimator",
+    "model_selection": "KFold ShuffleSplit StratifiedKFold StratifiedShuffleSplit",
 }
 _HOMES = (
     _TOPRANK
     | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
-    | {f"sklearn.{name}": f"sklearn.{module}" for module, names in _SKLEARN.items() for name in names}
+    | {f"sklearn.{name}": f"sklearn.{module}" for module, names in _SKLEARN.items() for name in names.split()}
 )
 _NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.

@@ -162,9 +162,7 @@ SKLEARN_STATES: dict[str, Schema] = {
         output_indices_=Table(others=Kind((slice,))),
         sparse_output_=FLAG,
     ),
-    "make_column_selector": _STATELESS,
     "Binarizer": _NUMBER_OF_FEATURES,
-    "FunctionTransformer": _STATELESS,
     "KBinsDiscretizer": _fitted(
         "bin_edges_",
         bin_edges_=Items(Array("f", (None,)), _FEATURES, np.ndarray),
@@ -247,7 +245,6 @@ SKLEARN_STATES: dict[str, Schema] = {
         _fill_dtype=Kind((np.dtype,)),
     ),
     "VarianceThreshold": _fitted("variances_", variances_=_A_FEATURE),
-    "FeatureHasher": _STATELESS,
     "PCA": _fitted(
         "components_",
         components_=_COMPONENTS,
@@ -277,8 +274,6 @@ SKLEARN_STATES: dict[str, Schema] = {
         _strategy=Kind((str,), ("most_frequent", "prior", "stratified", "uniform", "constant")),
     ),
     "FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
-    "KFold": _STATELESS,
-    "ShuffleSplit": _STATELESS,
-    "StratifiedKFold": _STATELESS,
-    "StratifiedShuffleSplit": _STATELESS,
+    **dict.fromkeys(("FeatureHasher", "FunctionTransformer", "make_column_selector"), _STATELESS),
+    **dict.fromkeys(("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit"), _STATELESS),
 }

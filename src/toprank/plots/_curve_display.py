@@ -34,12 +34,7 @@ class CurveDisplay(Display):
     """The largest possible value."""
 
     def __init__(
-        self,
-        curves: Any,
-        *,
-        name: str | None = None,
-        test_over_train: float | None = None,
-        confidence: float = 0.95,
+        self, curves: Any, *, name: str | None = None, test_over_train: float | None = None, confidence: float = 0.95
     ) -> None:
         self.curves: list[Any] = [curves] if isinstance(curves, TopCurve) else list(curves)
         super().__init__(self.curves, name=name)
