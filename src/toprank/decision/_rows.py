@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,20 @@ from sklearn.utils.validation import _check_method_params
 
 from toprank.base import BinaryClassifier, is_positive, two_classes
 from toprank.ranking.tie_runs import label_column, require_present
+from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Rule, Schema
 
 
 class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
     """Base of what decides by the scores of another `estimator`, and takes the rows that it takes."""
 
     estimator: Any
+
+    @staticmethod
+    def _state(fields: dict[str, Rule], fitted: str, **options: Any) -> Schema:
+        """The schema of a subclass: these fields after those of all."""
+        features = {name: replace(rule, optional=True) for name, rule in FEATURES.items()}
+        common = {**features, "estimator": Part(("fit",)), "classes_": TWO_CLASSES}
+        return Schema({**common, **fields}, fitted, before=("estimator",), **options)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator).input_tags

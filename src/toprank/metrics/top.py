@@ -163,7 +163,7 @@ def precision_at_quantile(
     0.5
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    top = _top_of_share(rows, check_share("tau", tau, low_open=True))
+    top = _top_of_groups(rows, share=check_share("tau", tau, low_open=True))
     return _averaged(top.found, top.taken, "micro")
 
 
@@ -204,7 +204,7 @@ def enrichment_factor(
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True)
-    top = _top_of_share(rows, check_share("fraction", fraction, low_open=True))
+    top = _top_of_groups(rows, share=check_share("fraction", fraction, low_open=True))
     return float(top.found[0] / top.taken[0] / (top.positives[0] / top.size[0]))
 
 
@@ -217,11 +217,7 @@ class _Top(NamedTuple):
     size: NDArray[Any]
 
 
-def _top_of_share(rows: Rows, share: float) -> _Top:
-    return _top_of_groups(rows, share=Fraction(share))
-
-
-def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) -> _Top:
+def _top_of_groups(rows: Rows, k: float = 1.0, share: float | None = None) -> _Top:
     """The k best of each group, or without groups the best share."""
     if not k > 0:
         raise InputError.of("k", k, "must be positive")
@@ -234,7 +230,7 @@ def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) ->
     if share == 1:
         k = np.inf
     elif share is not None:
-        exact = share * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
+        exact = Fraction(share) * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
         k, rest = float(exact), float(exact - Fraction(float(exact)))
     elif rows.group is None and k > size[0] * (1 + ROUNDING):
         text = "{k=:g} is longer than the list, which has {n:g} rows (sum of weights); use k <= {n:g}"

@@ -137,10 +137,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
             `groups` of the splitter; by metadata routing where that is enabled. Weights of the last step count in the
             scores too.
 
-        Returns
-        -------
-        self
-            The fitted search.
+        {fitted}
         """
         alpha = f"{prefix_of_last(self.estimator)}alpha"
         candidates, settings = settings_of(self._grid(last_step(self.estimator), alpha), alpha)
