@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
 from toprank.checks import is_count, require_choice, require_share
-from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import (
+    RoutesToSplitter,
     WrapsClassifier,
     check_rows,
     classes_of,

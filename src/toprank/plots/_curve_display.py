@@ -214,6 +214,11 @@ class CurveDisplay(Display):
         """The smallest positive x of the curves."""
         return float(min(curve.x[np.searchsorted(curve.x, 0.0, side="right")] for curve in self.curves))
 
+    @property
+    def _base_rate(self) -> float:
+        """The share of positives, of folds their mean."""
+        return float(np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves]))
+
     def _draw_chance(self, ax: Any) -> None:
         """What a random order gives."""
 

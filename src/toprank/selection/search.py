@@ -19,8 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import Estimator, anew_or_unchanged
-from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
+from toprank.decision._rows import RoutesToSplitter, check_rows, row_arguments, rows_with_weight, splits_of
 from toprank.exceptions import Message
 from toprank.inspection import last_step
 from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
