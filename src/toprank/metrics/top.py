@@ -30,9 +30,7 @@ def positives_at_top(
     Parameters
     ----------
     {rows}
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -73,9 +71,7 @@ def precision_at_k(
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all rows taken in one pot, or the mean over the groups.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -121,9 +117,7 @@ def recall_at_k(
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all positives in one pot, or the mean over the groups that have a positive.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -152,9 +146,7 @@ def precision_at_quantile(
     {rows}
     tau : float
         Share of the rows, in (0, 1].
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------

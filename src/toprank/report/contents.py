@@ -85,7 +85,7 @@ def contents(
     created = f"{now.day} {now:%B %Y}"
     return {
         "title": title or (f"{parts.name} on {data_name}" if data_name else parts.name),
-        "facts": _facts(evaluation, data_name, created),
+        "facts": [parts.name, *([data_name] if data_name else []), f"{count(ranked.total)} held-out rows", created],
         "created": created,
         "version": toprank.__version__,
         "total": count(ranked.total),
@@ -151,11 +151,6 @@ def feature_bars(features: Importance) -> list[dict[str, Any]]:
 
 def _with_error(value: float, error: float) -> str:
     return f"{round(value, 3) + 0.0:.3f} ± {error:.3f}".replace("-", "−")
-
-
-def _facts(evaluation: Evaluation, data_name: str | None, created: str) -> list[str]:
-    rows = f"{count(evaluation.ranked.total)} held-out rows"
-    return [evaluation.parts.name, *([data_name] if data_name else []), rows, created]
 
 
 def _label_of(evaluation: Evaluation) -> str:
