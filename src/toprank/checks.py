@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.exceptions import InputError
 
@@ -16,6 +17,15 @@ def is_missing(value: Any) -> bool:
     """Whether a value is None or not equal to itself, as NaN; whether pandas.NA is, is itself NA."""
     itself = value == value
     return value is None or not isinstance(itself, bool | np.bool_) or not itself
+
+
+def missing_values(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are nan, None, NaT or the NA of pandas."""
+    if values.dtype.kind in "fcmM":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind == "O":
+        return np.array([is_missing(value) for value in values], dtype=bool)
+    return np.zeros(values.shape, dtype=bool)
 
 
 def is_count(value: Any, least: int = 1) -> bool:

@@ -36,14 +36,8 @@ class StateError(ValueError):
 class Rule:
     """What one attribute must be; this one takes anything.
 
-    Parameters
-    ----------
-    optional : bool
-        Whether the attribute may be missing.
-    none : bool
-        Whether it may be None.
-    when : callable, optional
-        Says, from the attributes so far, whether the rule applies; if not, the attribute plays no part.
+    An `optional` attribute may be missing; `none` says that it may be None; and `when`, from the attributes so far,
+    whether the rule applies: if not, the attribute plays no part.
     """
 
     optional: bool = False
@@ -56,34 +50,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Array(Rule):
-    """An array.
+    """An array, in the byte order of the machine; bounds are numbers or sizes."""
 
-    Parameters
-    ----------
-    dtype : str
-        Types such as "f8", or kinds such as "f" for any float, separated by spaces; in the byte order of the machine.
-    shape : tuple of Size
-        Size of each axis.
-    low, high : Size or float
-        Least and largest value.
-    below : Size
-        What all values are less than.
-    finite : bool
-        Whether nan and infinity are refused.
-    rowwise : bool
-        Whether it must be stored row after row, as compiled loops want it.
-    sparse : bool
-        Whether it may be a sparse matrix instead.
-    """
-
-    dtype: str
+    dtype: str  # types such as "f8", or kinds such as "f" for any float, separated by spaces
     shape: tuple[Size, ...]
     low: Any = None
     high: Any = None
-    below: Any = None
-    finite: bool = True
-    rowwise: bool = False
-    sparse: bool = False
+    below: Any = None  # what all values are less than
+    finite: bool = True  # nan and infinity are refused
+    rowwise: bool = False  # it must be stored row after row, as compiled loops want it
+    sparse: bool = False  # it may be a sparse matrix instead
 
     def check(self, value: Any, known: dict[str, Any]) -> None:
         """Type, shape and values."""
@@ -240,29 +216,18 @@ FEATURES = {"n_features_in_": N_FEATURES, "feature_names_in_": NAMES}
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a class.
-
-    Parameters
-    ----------
-    fields : dict
-        Rules by the names of the attributes, in the order in which they are checked: a size or a bound may refer to
-        attributes before it, and to parameters.
-    fitted : str or None
-        The attribute that an object has once it is fitted; without it there are only parameters and `before`. None:
-        all attributes are always there.
-    before : collection of str
-        Fields that may be there without the one of `fitted`.
-    relations : dict
-        Functions of all attributes that must be true, by what they say.
-    learns : bool
-        Whether learning changes the arrays in place, but for the labels: then no two attributes may refer to one array.
-    """
+    """The attributes of a class."""
 
     fields: Mapping[str, Rule]
+    """Rules in the order of the checks: a size or a bound may refer to attributes before it, and to parameters."""
     fitted: str | None = "classes_"
+    """The attribute that an object has once it is fitted; None: all attributes are always there."""
     before: Collection[str] = tuple(FEATURES)
+    """Fields that may be there, besides parameters, without the one of `fitted`."""
     relations: Mapping[str, Callable[[Known], bool]] = field(default_factory=dict)
+    """Functions of all attributes that must be true, by what they say."""
     learns: bool = False
+    """Whether learning changes the arrays in place, but for the labels: then no two attributes may be one array."""
 
     def extended(
         self, fields: Mapping[str, Rule], relations: Mapping[str, Callable[[Known], bool]] | None = None

@@ -38,6 +38,7 @@ from toprank import decision, online
 from toprank.datasets import load_bundled
 from toprank.persistence import load, save
 from toprank.persistence.allowed import _HOMES, AllowedClasses
+from toprank.persistence.sklearn_state import SKLEARN_HOMES
 
 
 def identical(a, b):
@@ -260,7 +261,7 @@ def test_classes_of_a_user(cancer, tmp_path):
 
 def test_every_class_of_the_tables_exists_and_keeps_its_name():
     allowed = AllowedClasses()
-    for name in _HOMES:
+    for name in (*_HOMES, *SKLEARN_HOMES):
         assert allowed.name_of(allowed.class_of(name)) == name
 
 

@@ -43,7 +43,7 @@ from toprank.decision import NeymanPearsonClassifier, TopKClassifier
 from toprank.files.model import TableModel
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 from toprank.persistence import ModelFileError, allowed, encode, load, save
-from toprank.persistence.sklearn_state import SKLEARN_STATES
+from toprank.persistence.sklearn_state import SKLEARN_HOMES, SKLEARN_STATES
 from toprank.persistence.validate import schema_of
 from toprank.saved_state import Array, Chosen, Items, Kind, Number, Part, Record, Rule, Table
 
@@ -321,7 +321,7 @@ def test_every_attribute_of_a_fitted_model_is_declared(name):
 
 
 def test_every_class_that_a_file_may_name_has_a_schema():
-    classes = [allowed.AllowedClasses().class_of(name) for name in allowed._HOMES]
+    classes = [allowed.AllowedClasses().class_of(name) for name in (*allowed._HOMES, *SKLEARN_HOMES)]
     assert all(schema_of(cls, trusted=False) is not None for cls in classes)
     assert {cls.__name__ for cls in classes if cls.__module__.startswith("sklearn.")} == SKLEARN_STATES.keys()
     met = {type(item) for make in MODELS.values() for item in objects_of(make(), set())}

@@ -6,13 +6,7 @@ everything else works without files. Importing this module imports NumPy only.
 
 from toprank.datasets._bundled import load_bundled
 from toprank.datasets._folder import DatasetError
-from toprank.datasets._generators import (
-    make_imbalanced,
-    make_outlier,
-    make_randnet,
-    make_randpoly,
-    optimal_tpr,
-)
+from toprank.datasets._generators import make_imbalanced, make_outlier, make_randnet, make_randpoly, optimal_tpr
 from toprank.datasets._labels import binarize, discretize
 from toprank.datasets._loaders import list_datasets, load, load_task
 from toprank.datasets._splits import five_folds, split_half_quarters, split_two_thirds

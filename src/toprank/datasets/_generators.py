@@ -9,12 +9,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank.checks import require_count, require_number, require_share
 from toprank.datasets._labels import discretize
+from toprank.docstrings import documented
 
 if TYPE_CHECKING:
     from numpy.random import RandomState
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+_TEXTS = {
+    "levels": """n_levels : int, default=6
+    Number of levels.
+random_state : int, RandomState or None
+    Seed.
+
+Returns
+-------
+X : ndarray of shape (n_samples, n_features)
+    Inputs.
+y : ndarray of int64 of shape (n_samples,)
+    Levels 0, ..., n_levels - 1.
+scores : ndarray of shape (n_samples,)
+    The values f(x): ranking by them orders every pair of levels rightly (WMW statistic 1).""",
+}
 
 
 def make_outlier(n_per_class: int = 1000, *, random_state: Any = None) -> tuple[Floats, Ints]:
@@ -77,13 +94,9 @@ def make_outlier(n_per_class: int = 1000, *, random_state: Any = None) -> tuple[
     return X, y.astype(np.int64)
 
 
+@documented(_TEXTS)
 def make_randnet(
-    n_samples: int = 1000,
-    n_features: int = 50,
-    *,
-    n_hidden: int = 10,
-    n_levels: int = 6,
-    random_state: Any = None,
+    n_samples: int = 1000, n_features: int = 50, *, n_hidden: int = 10, n_levels: int = 6, random_state: Any = None
 ) -> tuple[Floats, Ints, Floats]:
     r"""Ordered levels given by a random two-layer network.
 
@@ -98,19 +111,7 @@ def make_randnet(
         Shape of X. The experiments use 1000 and 5000 rows.
     n_hidden : int, default=10
         Number of hidden units.
-    n_levels : int, default=6
-        Number of levels.
-    random_state : int, RandomState or None
-        Seed.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs.
-    y : ndarray of int64 of shape (n_samples,)
-        Levels 0, ..., n_levels - 1.
-    scores : ndarray of shape (n_samples,)
-        The values f(x): ranking by them orders every pair of levels rightly (WMW statistic 1).
+    {levels}
 
     Notes
     -----
@@ -141,6 +142,7 @@ def make_randnet(
     return X, discretize(scores, n_levels), scores
 
 
+@documented(_TEXTS)
 def make_randpoly(
     n_samples: int = 1000, n_features: int = 50, *, n_levels: int = 6, random_state: Any = None
 ) -> tuple[Floats, Ints, Floats]:
@@ -157,19 +159,7 @@ def make_randpoly(
     ----------
     n_samples, n_features : int, default=1000 and 50
         Shape of X. The experiments use 1000 and 5000 rows.
-    n_levels : int, default=6
-        Number of levels.
-    random_state : int, RandomState or None
-        Seed.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
-        Inputs.
-    y : ndarray of int64 of shape (n_samples,)
-        Levels 0, ..., n_levels - 1.
-    scores : ndarray of shape (n_samples,)
-        The values f(x): ranking by them orders every pair of levels rightly (WMW statistic 1).
+    {levels}
 
     Notes
     -----

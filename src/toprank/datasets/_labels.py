@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from toprank.checks import is_missing, require_count
+from toprank.checks import missing_values, require_count
 
 Positive = str | float | Collection[Any] | Callable[[NDArray[Any]], Any]
 
@@ -50,8 +50,9 @@ def binarize(y: ArrayLike, *, positive: Positive) -> NDArray[np.int64]:
         raise ValueError(
             f"y must have one dimension, got shape {labels.shape}; of a label matrix choose one column first."
         )
-    if _n_missing(labels):
-        raise ValueError(f"y has {_n_missing(labels)} missing labels; drop these rows or give them a label.")
+    n_missing = int(missing_values(labels).sum())
+    if n_missing:
+        raise ValueError(f"y has {n_missing} missing labels; drop these rows or give them a label.")
     mask = _satisfies(labels, positive) if callable(positive) else _equals_any(labels, positive)
     n_positive = int(mask.sum())
     if n_positive in (0, labels.size):
@@ -86,14 +87,6 @@ def _equals_any(labels: NDArray[Any], positive: Any) -> NDArray[np.bool_]:
     if absent:
         raise ValueError(f"Positive labels that do not occur in y: {absent!r}. Labels in y: {_shown(labels)}.")
     return mask
-
-
-def _n_missing(labels: NDArray[Any]) -> int:
-    if labels.dtype.kind == "f":
-        return int(np.isnan(labels).sum())
-    if labels.dtype.kind == "O":
-        return sum(is_missing(label) for label in labels)
-    return 0
 
 
 def _shown(labels: NDArray[Any], at_most: int = 20) -> str:

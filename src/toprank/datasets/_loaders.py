@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toprank.datasets._folder import (
-    DatasetError,
-    data_folder,
-    read_manifest,
-    unknown_name,
-    verified_bytes,
-)
+from toprank.datasets._folder import DatasetError, data_folder, read_manifest, unknown_name, verified_bytes
 from toprank.datasets._labels import binarize
 from toprank.datasets._tasks import TASKS
 
@@ -25,12 +19,7 @@ if TYPE_CHECKING:
 
 DataHome = str | os.PathLike[str] | None
 
-_COMPANIONS = {
-    "y.npy": "y",
-    "classes.npy": "target_names",
-    "features.npy": "feature_names",
-    "split.npy": "split",
-}
+_COMPANIONS = {"y.npy": "y", "classes.npy": "target_names", "features.npy": "feature_names", "split.npy": "split"}
 
 
 def list_datasets(*, data_home: DataHome = None) -> list[str]:

@@ -103,11 +103,7 @@ def split_half_quarters(
 
 
 def five_folds(
-    y: ArrayLike,
-    *,
-    max_rows: int | None = None,
-    stratify: bool = False,
-    random_state: Any = None,
+    y: ArrayLike, *, max_rows: int | None = None, stratify: bool = False, random_state: Any = None
 ) -> list[tuple[Rows, Rows]]:
     """Five random folds, each of which is the test part once.
 

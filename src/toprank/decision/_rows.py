@@ -1,7 +1,8 @@
-"""Labels and row-wise arguments of the classifiers that wrap another one."""
+"""What wraps another estimator: labels, and row-wise arguments on their way to it and to a splitter."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,25 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _check_method_params
 
 from toprank.base import BinaryClassifier, is_positive, two_classes
 from toprank.ranking.tie_runs import label_column, require_present
+from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Rule, Schema
 
 
 class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
     """Base of what decides by the scores of another `estimator`, and takes the rows that it takes."""
 
     estimator: Any
+
+    @staticmethod
+    def _state(fields: dict[str, Rule], fitted: str, **options: Any) -> Schema:
+        """The schema of a subclass: these fields after those of all."""
+        features = {name: replace(rule, optional=True) for name, rule in FEATURES.items()}
+        common = {**features, "estimator": Part(("fit",)), "classes_": TWO_CLASSES}
+        return Schema({**common, **fields}, fitted, before=("estimator",), **options)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator).input_tags
@@ -28,6 +38,36 @@ class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
         for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner, name))
         return tags
+
+
+class RoutesToSplitter:
+    """Mixin of what wraps an `estimator` and splits rows by `cv`."""
+
+    estimator: Any
+    cv: Any
+
+    def _route(self, params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments of the estimator's fit and of the splitter."""
+        if _routing_enabled():
+            routed = process_routing(self, "fit", **params)
+            return dict(routed.estimator.fit), dict(routed.splitter.split) if "splitter" in routed else {}
+        given = {name: value for name, value in params.items() if value is not None}
+        splitter = {name: given.pop(name) for name in ("groups",) if name in given}
+        return given, splitter
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """How arguments of `fit` reach the estimator and the splitter.
+
+        Returns
+        -------
+        MetadataRouter
+            The routing of this object.
+        """
+        router = MetadataRouter(owner=self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
 
 
 def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:

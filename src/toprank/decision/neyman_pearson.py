@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
 from toprank.checks import is_count, require_choice, require_share
-from toprank.decision._routing import RoutesToSplitter
 from toprank.decision._rows import (
+    RoutesToSplitter,
     WrapsClassifier,
     check_rows,
     classes_of,
@@ -30,7 +30,7 @@ from toprank.decision._rows import (
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.exceptions import InputError, Message
-from toprank.saved_state import FEATURES, FLAG, TWO_CLASSES, Array, Items, Number, Part, Schema, count
+from toprank.saved_state import FLAG, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
 
@@ -138,11 +138,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     toprank.exceptions.InputError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
     """
 
-    saved_state: ClassVar[Schema] = Schema(
+    saved_state: ClassVar[Schema] = WrapsClassifier._state(
         {
-            **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
-            "estimator": Part(("fit",)),
-            "classes_": TWO_CLASSES,
             "thresholds_": Array("f8", ("n_models",)),
             "estimators_": Items(Part(RESPONSES), "n_models"),
             "estimator_": Part(RESPONSES, optional=True),
@@ -154,7 +151,6 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
             "guaranteed_": FLAG,
         },
         fitted="guaranteed_",
-        before=("estimator",),
         relations={"a model": lambda known: bool(known["estimators_"])},
     )
 
@@ -182,10 +178,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
             routing where that is enabled. Weights matter to training alone: the threshold counts each held-out negative
             once, as a row that counts twice is not two independent rows. A weight of 0 removes a row altogether.
 
-        Returns
-        -------
-        self
-            The fitted classifier.
+        {fitted}
         """
         self._check_parameters()
         X, y = check_rows(X, y)

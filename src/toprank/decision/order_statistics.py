@@ -90,10 +90,8 @@ def threshold_rule(n_negatives: int, max_fpr: float, confidence: float) -> Thres
     ----------
     n_negatives : int
         Number of held-out negatives.
-    max_fpr : float
-        The bound τ, strictly between 0 and 1.
-    confidence : float
-        Probability with which it shall hold, strictly between 0 and 1.
+    max_fpr, confidence : float
+        The bound τ, and the probability with which it shall hold; strictly between 0 and 1.
 
     Returns
     -------
@@ -135,10 +133,8 @@ def negatives_needed(max_fpr: float, confidence: float) -> int:
 
     Parameters
     ----------
-    max_fpr : float
-        The bound τ on the false positive rate, strictly between 0 and 1.
-    confidence : float
-        Probability with which it shall hold, strictly between 0 and 1.
+    max_fpr, confidence : float
+        The bound τ on the false positive rate, and the probability with which it shall hold; strictly between 0 and 1.
 
     Returns
     -------

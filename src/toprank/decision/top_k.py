@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from toprank.decision._rows import WrapsClassifier, check_rows, classes_of, row_
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
-from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Schema
+from toprank.saved_state import Part, Schema
 
 
 @dataclass(eq=False, repr=False)
@@ -70,16 +70,7 @@ class TopKClassifier(WrapsClassifier):
     (20, 20)
     """
 
-    saved_state: ClassVar[Schema] = Schema(
-        {
-            **{name: replace(rule, optional=True) for name, rule in FEATURES.items()},
-            "estimator": Part(("fit",)),
-            "classes_": TWO_CLASSES,
-            "estimator_": Part(RESPONSES),
-        },
-        fitted="estimator_",
-        before=("estimator",),
-    )
+    saved_state: ClassVar[Schema] = WrapsClassifier._state({"estimator_": Part(RESPONSES)}, fitted="estimator_")
 
     estimator: Any
     k: int | None = None
@@ -99,10 +90,7 @@ class TopKClassifier(WrapsClassifier):
         **params : dict
             Arguments of the estimator's `fit`, such as `sample_weight`; by metadata routing where that is enabled.
 
-        Returns
-        -------
-        self
-            The fitted classifier.
+        {fitted}
         """
         self._check_parameters()
         X, y = check_rows(X, y)

@@ -17,7 +17,9 @@ METRICS: dict[str, Callable[..., float]] = {}
 """All metrics, by the names that `get_scorer` knows."""
 
 _TEXTS = ROWS_TEXTS | {
-    "returns_share": """Returns
+    "weights_and_share": f"""{ROWS_TEXTS["weights"]}
+
+Returns
 -------
 float
     In [0, 1].""",

@@ -41,9 +41,7 @@ def ndcg_score(
     {rows}
     k : float, optional
         Positions after the k-th count nothing, neither in the list nor in the ideal one.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -81,9 +79,7 @@ def bedroc_score(
     {rows}
     alpha : float, default=20.0
         Strength of the discount, positive.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     References
     ----------

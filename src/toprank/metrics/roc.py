@@ -28,9 +28,7 @@ def tpr_at_fpr(
     {rows}
     max_fpr : float
         The false-alarm budget, in [0, 1].
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -60,9 +58,7 @@ def precision_at_recall(
     {rows}
     min_recall : float
         Share of the positives to find, in [0, 1]; some row is always taken.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------

@@ -30,9 +30,7 @@ def positives_at_top(
     Parameters
     ----------
     {rows}
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -73,9 +71,7 @@ def precision_at_k(
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all rows taken in one pot, or the mean over the groups.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -121,9 +117,7 @@ def recall_at_k(
         Group of each row, for instance the day.
     average : {"micro", "macro"}, default="micro"
         With `groups`: all positives in one pot, or the mean over the groups that have a positive.
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -152,9 +146,7 @@ def precision_at_quantile(
     {rows}
     tau : float
         Share of the rows, in (0, 1].
-    {weights}
-
-    {returns_share}
+    {weights_and_share}
 
     Examples
     --------
@@ -163,7 +155,7 @@ def precision_at_quantile(
     0.5
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    top = _top_of_share(rows, check_share("tau", tau, low_open=True))
+    top = _top_of_groups(rows, share=check_share("tau", tau, low_open=True))
     return _averaged(top.found, top.taken, "micro")
 
 
@@ -204,7 +196,7 @@ def enrichment_factor(
     """
     rows = as_rows(y_true, y_score, sample_weight, pos_label)
     rows.require(positives=True)
-    top = _top_of_share(rows, check_share("fraction", fraction, low_open=True))
+    top = _top_of_groups(rows, share=check_share("fraction", fraction, low_open=True))
     return float(top.found[0] / top.taken[0] / (top.positives[0] / top.size[0]))
 
 
@@ -217,11 +209,7 @@ class _Top(NamedTuple):
     size: NDArray[Any]
 
 
-def _top_of_share(rows: Rows, share: float) -> _Top:
-    return _top_of_groups(rows, share=Fraction(share))
-
-
-def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) -> _Top:
+def _top_of_groups(rows: Rows, k: float = 1.0, share: float | None = None) -> _Top:
     """The k best of each group, or without groups the best share."""
     if not k > 0:
         raise InputError.of("k", k, "must be positive")
@@ -234,7 +222,7 @@ def _top_of_groups(rows: Rows, k: float = 1.0, share: Fraction | None = None) ->
     if share == 1:
         k = np.inf
     elif share is not None:
-        exact = share * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
+        exact = Fraction(share) * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
         k, rest = float(exact), float(exact - Fraction(float(exact)))
     elif rows.group is None and k > size[0] * (1 + ROUNDING):
         text = "{k=:g} is longer than the list, which has {n:g} rows (sum of weights); use k <= {n:g}"

@@ -1,6 +1,7 @@
 """The classes that a model file may name: toprank's own, some of scikit-learn, and what the caller trusts.
 
-A file holds only names out of these tables. Which module a name belongs to is written here, never read from a file.
+A file holds only names out of these tables and the one of `sklearn_state`. Which module a name belongs to is written
+there, never read from a file.
 """
 
 from __future__ import annotations
@@ -36,43 +37,7 @@ _EARLIER_PARTS = {
     "toprank.solvers.apg.DualPoint": ("toprank.solvers.problem.DualPoint", {"alpha": "y", "beta": "p"}),
     "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
-_SKLEARN = {
-    "pipeline": ("FeatureUnion", "Pipeline"),
-    "compose": ("ColumnTransformer", "make_column_selector"),
-    "preprocessing": (
-        "Binarizer",
-        "FunctionTransformer",
-        "KBinsDiscretizer",
-        "LabelBinarizer",
-        "LabelEncoder",
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "Normalizer",
-        "OneHotEncoder",
-        "OrdinalEncoder",
-        "PolynomialFeatures",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-        "TargetEncoder",
-    ),
-    "impute": ("MissingIndicator", "SimpleImputer"),
-    "feature_selection": ("VarianceThreshold",),
-    "feature_extraction": ("FeatureHasher",),
-    "decomposition": ("PCA", "TruncatedSVD"),
-    "kernel_approximation": ("Nystroem", "RBFSampler"),
-    "linear_model": ("LogisticRegression", "RidgeClassifier"),
-    "svm": ("LinearSVC",),
-    "dummy": ("DummyClassifier",),
-    "frozen": ("FrozenEstimator",),
-    "model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit"),
-}
-_HOMES = (
-    _TOPRANK
-    | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
-    | {f"sklearn.{name}": f"sklearn.{module}" for module, names in _SKLEARN.items() for name in names}
-)
+_HOMES = _TOPRANK | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
 _NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.
 _WARM_START_STATE = frozenset({"_solution"})
@@ -95,23 +60,35 @@ class AllowedClasses:
             return own
         public = f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
         names = (public, _NAMES.get(own, own))
-        return next((name for name in names if name in _HOMES and self.class_of(name) is cls), None)
+        return next((name for name in names if _home_of(name) and self.class_of(name) is cls), None)
 
     def class_of(self, name: Any) -> type:
         """The class of a name in a file."""
         if isinstance(name, str) and name in self._trusted:
             return self._trusted[name]
-        if not isinstance(name, str) or name not in _HOMES:
+        home = _home_of(name)
+        if home is None:
             raise ModelFileError(
                 f"it names the class {name!r}, which is not one of those that toprank loads; if you know the class "
                 "and trust the file, pass it by trusted=[...], else save the model again without it"
             )
-        cls: type = getattr(importlib.import_module(_HOMES[name]), name.rpartition(".")[2])
+        cls: type = getattr(importlib.import_module(home), name.rpartition(".")[2])
         return cls
 
     def schema_of(self, cls: type) -> Schema | None:
         """What the attributes of a class must be; None where the caller trusts a class that does not say it."""
         return schema_of(cls, trusted=cls in self._trusted.values())
+
+
+def _home_of(name: Any) -> str | None:
+    """The module of a name in a file; None if it is not in the tables."""
+    if not isinstance(name, str):
+        return None
+    if not name.startswith("sklearn."):
+        return _HOMES.get(name)
+    from toprank.persistence.sklearn_state import SKLEARN_HOMES
+
+    return SKLEARN_HOMES.get(name)
 
 
 def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,11 @@ class Encoder:
     def _node(self, item: Any, path: str, owned: bool) -> int:
         if id(item) in self._number and not owned:
             return self._number[id(item)]
-        with self._opened(item, path):
-            node = self._make(item, path)
+        if id(item) in self._open:
+            raise ModelFileError(f"{path} refers back to an object that holds it; files hold no circles, remove it")
+        self._open.add(id(item))
+        node = self._make(item, path)
+        self._open.remove(id(item))
         number = len(self.nodes)
         if not owned:
             self._number[id(item)] = number
@@ -66,14 +68,6 @@ class Encoder:
         if node["kind"] == "array":
             self.arrays.append(np.asarray(item))
         return number
-
-    @contextmanager
-    def _opened(self, item: Any, path: str) -> Any:
-        if id(item) in self._open:
-            raise ModelFileError(f"{path} refers back to an object that holds it; files hold no circles, remove it")
-        self._open.add(id(item))
-        yield
-        self._open.remove(id(item))
 
     def _make(self, item: Any, path: str) -> dict[str, Any]:
         kind = type(item)

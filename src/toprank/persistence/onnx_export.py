@@ -62,7 +62,8 @@ def to_onnx(model: Any, *, input_type: str = "float32") -> Any:
     for step in before:
         rows = _scale(graph, step, rows)
     score = _score(graph, last, rows)
-    return graph.model(score, int(_n_features(model, last)), input_type)
+    n_features = getattr(model, "n_features_in_", getattr(last, "n_features_in_", 0))
+    return graph.model(score, int(n_features), input_type)
 
 
 class _Graph:
@@ -120,10 +121,6 @@ def _steps(model: Any) -> list[Any]:
     for step in steps:
         check_is_fitted(step)
     return steps
-
-
-def _n_features(model: Any, last: Any) -> int:
-    return int(getattr(model, "n_features_in_", getattr(last, "n_features_in_", 0)))
 
 
 def _scale(graph: _Graph, step: Any, rows: str) -> str:

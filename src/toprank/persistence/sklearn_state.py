@@ -143,16 +143,17 @@ _LINEAR = _fitted(
     intercept_=Chosen(_intercept),
 )
 
-SKLEARN_STATES: dict[str, Schema] = {
-    "Pipeline": Schema(
+# By the modules that scikit-learn's own documentation names, and the classes.
+_STATES: dict[str, Schema] = {
+    "pipeline.Pipeline": Schema(
         {"steps": Items(_NAMED_STEP)}, fitted=None, relations={"a step": lambda known: bool(known["steps"])}
     ),
-    "FeatureUnion": Schema(
+    "pipeline.FeatureUnion": Schema(
         {"transformer_list": Items(_NAMED_STEP), "transformer_weights": Table(others=Number(), none=True)},
         fitted=None,
         relations=_JOBS,
     ),
-    "ColumnTransformer": _fitted(
+    "compose.ColumnTransformer": _fitted(
         "transformers_",
         {**_JOBS, "columns that there are": _columns_exist},
         transformers_=Items(Record((WORD, Part(_METHODS, ("drop",)), Rule()))),
@@ -162,23 +163,23 @@ SKLEARN_STATES: dict[str, Schema] = {
         output_indices_=Table(others=Kind((slice,))),
         sparse_output_=FLAG,
     ),
-    "make_column_selector": _STATELESS,
-    "Binarizer": _NUMBER_OF_FEATURES,
-    "FunctionTransformer": _STATELESS,
-    "KBinsDiscretizer": _fitted(
+    "compose.make_column_selector": _STATELESS,
+    "preprocessing.Binarizer": _NUMBER_OF_FEATURES,
+    "preprocessing.FunctionTransformer": _STATELESS,
+    "preprocessing.KBinsDiscretizer": _fitted(
         "bin_edges_",
         bin_edges_=Items(Array("f", (None,)), _FEATURES, np.ndarray),
         n_bins_=Array("i", (_FEATURES,), low=1),
         _encoder=Kind((OneHotEncoder,), optional=True),
     ),
-    "LabelBinarizer": Schema({"classes_": _LABELS, "y_type_": WORD, "sparse_input_": FLAG}),
-    "LabelEncoder": Schema({"classes_": _LABELS}),
-    "MaxAbsScaler": _fitted("scale_", max_abs_=_A_FEATURE, scale_=_A_FEATURE),
-    "MinMaxScaler": _fitted(
+    "preprocessing.LabelBinarizer": Schema({"classes_": _LABELS, "y_type_": WORD, "sparse_input_": FLAG}),
+    "preprocessing.LabelEncoder": Schema({"classes_": _LABELS}),
+    "preprocessing.MaxAbsScaler": _fitted("scale_", max_abs_=_A_FEATURE, scale_=_A_FEATURE),
+    "preprocessing.MinMaxScaler": _fitted(
         "scale_", **dict.fromkeys(("scale_", "min_", "data_min_", "data_max_", "data_range_"), _A_FEATURE)
     ),
-    "Normalizer": _NUMBER_OF_FEATURES,
-    "OneHotEncoder": _fitted(
+    "preprocessing.Normalizer": _NUMBER_OF_FEATURES,
+    "preprocessing.OneHotEncoder": _fitted(
         "categories_",
         {**_ORDER, **_TYPE, "columns for its categories": _outputs_fit},
         **_CATEGORIES,
@@ -186,7 +187,7 @@ SKLEARN_STATES: dict[str, Schema] = {
         _drop_idx_after_grouping=Array("O i", (_FEATURES,), none=True),
         _n_features_outs=Items(count(0), _FEATURES),
     ),
-    "OrdinalEncoder": _fitted(
+    "preprocessing.OrdinalEncoder": _fitted(
         "categories_",
         {
             **_ORDER,
@@ -198,7 +199,7 @@ SKLEARN_STATES: dict[str, Schema] = {
         **_CATEGORIES,
         _missing_indices=Kind((dict,)),
     ),
-    "PolynomialFeatures": _fitted(
+    "preprocessing.PolynomialFeatures": _fitted(
         "n_output_features_",
         {"the number of its monomials": _is_expanded},
         _min_degree=count(),
@@ -206,18 +207,18 @@ SKLEARN_STATES: dict[str, Schema] = {
         n_output_features_=count(0, _LARGEST_EXPANSION),
         _n_out_full=count(0, _LARGEST_EXPANSION),
     ),
-    "PowerTransformer": _fitted(
+    "preprocessing.PowerTransformer": _fitted(
         "lambdas_", lambdas_=_A_FEATURE, _scaler=Kind((StandardScaler,), when=lambda known: bool(known["standardize"]))
     ),
-    "QuantileTransformer": _fitted(
+    "preprocessing.QuantileTransformer": _fitted(
         "quantiles_",
         n_quantiles_=count(1),
         references_=Array("f", ("n_quantiles_",)),
         quantiles_=Array("f", ("n_quantiles_", _FEATURES), finite=False),
     ),
-    "RobustScaler": _fitted("scale_", center_=_A_FEATURE_OR_NONE, scale_=_A_FEATURE_OR_NONE),
-    "StandardScaler": _fitted("scale_", mean_=_A_FEATURE_OR_NONE, var_=_A_FEATURE_OR_NONE, scale_=_A_FEATURE_OR_NONE),
-    "TargetEncoder": _fitted(
+    "preprocessing.RobustScaler": _fitted("scale_", center_=_A_FEATURE_OR_NONE, scale_=_A_FEATURE_OR_NONE),
+    "preprocessing.StandardScaler": _fitted("scale_", **dict.fromkeys(("mean_", "var_", "scale_"), _A_FEATURE_OR_NONE)),
+    "preprocessing.TargetEncoder": _fitted(
         "encodings_",
         {
             **_ORDER,
@@ -233,41 +234,43 @@ SKLEARN_STATES: dict[str, Schema] = {
         ),
         encodings_=Items(Array("f", (None,))),
     ),
-    "MissingIndicator": _fitted(
+    "impute.MissingIndicator": _fitted(
         "features_",
         features_=Array("i", (None,), low=0, below=_FEATURES),
         _n_features=count(_FEATURES, _FEATURES),
         _precomputed=FLAG,
     ),
-    "SimpleImputer": _fitted(
+    "impute.SimpleImputer": _fitted(
         "statistics_",
         statistics_=Array(LABEL_TYPES, (_FEATURES,), finite=False),
         indicator_=Part(("missing_values",), none=True),
         _fit_dtype=Kind((np.dtype,)),
         _fill_dtype=Kind((np.dtype,)),
     ),
-    "VarianceThreshold": _fitted("variances_", variances_=_A_FEATURE),
-    "FeatureHasher": _STATELESS,
-    "PCA": _fitted(
+    "feature_selection.VarianceThreshold": _fitted("variances_", variances_=_A_FEATURE),
+    "feature_extraction.FeatureHasher": _STATELESS,
+    "decomposition.PCA": _fitted(
         "components_",
         components_=_COMPONENTS,
         mean_=_A_FEATURE,
         explained_variance_=_A_COMPONENT,
         n_components_=count(),
     ),
-    "TruncatedSVD": _fitted("components_", components_=_COMPONENTS, explained_variance_=_A_COMPONENT),
-    "Nystroem": _fitted(
+    "decomposition.TruncatedSVD": _fitted("components_", components_=_COMPONENTS, explained_variance_=_A_COMPONENT),
+    "kernel_approximation.Nystroem": _fitted(
         "components_", components_=_COMPONENTS, normalization_=Array("f", ("n_kept", "n_kept"), finite=False)
     ),
-    "RBFSampler": _fitted(
+    "kernel_approximation.RBFSampler": _fitted(
         "random_weights_",
         random_weights_=Array("f", (_FEATURES, "n_components"), finite=False),
         random_offset_=Array("f", ("n_components",)),
     ),
-    "LogisticRegression": _LINEAR,
-    "RidgeClassifier": _LINEAR.extended({"coef_": Chosen(_ridge), "_label_binarizer": Part(("classes_",))}),
-    "LinearSVC": _LINEAR,
-    "DummyClassifier": _fitted(
+    "linear_model.LogisticRegression": _LINEAR,
+    "linear_model.RidgeClassifier": _LINEAR.extended(
+        {"coef_": Chosen(_ridge), "_label_binarizer": Part(("classes_",))}
+    ),
+    "svm.LinearSVC": _LINEAR,
+    "dummy.DummyClassifier": _fitted(
         "class_prior_",
         n_outputs_=count(1, 1),
         n_classes_=count(1),
@@ -276,9 +279,11 @@ SKLEARN_STATES: dict[str, Schema] = {
         sparse_output_=FLAG,
         _strategy=Kind((str,), ("most_frequent", "prior", "stratified", "uniform", "constant")),
     ),
-    "FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
-    "KFold": _STATELESS,
-    "ShuffleSplit": _STATELESS,
-    "StratifiedKFold": _STATELESS,
-    "StratifiedShuffleSplit": _STATELESS,
+    "frozen.FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
+    **{
+        f"model_selection.{name}": _STATELESS
+        for name in ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit")
+    },
 }
+SKLEARN_STATES = {name.rpartition(".")[2]: schema for name, schema in _STATES.items()}
+SKLEARN_HOMES = {f"sklearn.{cls}": f"sklearn.{module}" for module, _, cls in (name.rpartition(".") for name in _STATES)}

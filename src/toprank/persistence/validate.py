@@ -48,7 +48,7 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         # of a state made up to harm, the checks themselves may fail in many ways
-        raise ModelFileError(f"{where} {_sentence(error)}") from error
+        raise ModelFileError(f"{where} {' '.join(str(error).split())[:300]}") from error
 
 
 def _check_parameters(item: Any) -> None:
@@ -56,7 +56,3 @@ def _check_parameters(item: Any) -> None:
         item._validate_params()
     if hasattr(type(item), "_check_parameters"):
         item._check_parameters()
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]

@@ -34,12 +34,7 @@ class CurveDisplay(Display):
     """The largest possible value."""
 
     def __init__(
-        self,
-        curves: Any,
-        *,
-        name: str | None = None,
-        test_over_train: float | None = None,
-        confidence: float = 0.95,
+        self, curves: Any, *, name: str | None = None, test_over_train: float | None = None, confidence: float = 0.95
     ) -> None:
         self.curves: list[Any] = [curves] if isinstance(curves, TopCurve) else list(curves)
         super().__init__(self.curves, name=name)
@@ -218,6 +213,11 @@ class CurveDisplay(Display):
     def _smallest(self) -> float:
         """The smallest positive x of the curves."""
         return float(min(curve.x[np.searchsorted(curve.x, 0.0, side="right")] for curve in self.curves))
+
+    @property
+    def _base_rate(self) -> float:
+        """The share of positives, of folds their mean."""
+        return float(np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves]))
 
     def _draw_chance(self, ax: Any) -> None:
         """What a random order gives."""

@@ -61,12 +61,7 @@ class NeymanPearsonBand:
 
     @classmethod
     def from_ranking(
-        cls,
-        ranked: RankedList,
-        *,
-        max_fpr: float = 0.01,
-        confidence: float = 0.95,
-        threshold: float | None = None,
+        cls, ranked: RankedList, *, max_fpr: float = 0.01, confidence: float = 0.95, threshold: float | None = None
     ) -> Self:
         """Compute the limits, and choose a threshold unless one is given."""
         needed = negatives_needed(max_fpr, confidence)

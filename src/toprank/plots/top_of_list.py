@@ -54,10 +54,7 @@ class PrecisionAtKDisplay(CurveDisplay):
         ax.set_ylim(-0.02, 1.04)
 
     def _draw_chance(self, ax: Any) -> None:
-        rate = np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves])
-        _style.reference(
-            ax, [self.line_.get_xdata()[0], self.line_.get_xdata()[-1]], [rate, rate], "chance", label="chance"
-        )
+        _style.reference(ax, self.line_.get_xdata()[[0, -1]], [self._base_rate] * 2, "chance", label="chance")
 
     def _draw_rule(self, ax: Any, point: OperatingPoint) -> None:
         if point.kind == "k":
@@ -93,8 +90,7 @@ class PrecisionRecallAtTopDisplay(CurveDisplay):
         return np.append(0.0, x), np.append(y[0], y)
 
     def _draw_chance(self, ax: Any) -> None:
-        rate = np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves])
-        _style.reference(ax, [0.0, 1.0], [rate, rate], "chance", label="chance")
+        _style.reference(ax, [0.0, 1.0], [self._base_rate] * 2, "chance", label="chance")
 
     def _values(self, x: float, y: float) -> str:
         return f"P {y:.3g}, R {x:.3g}"
@@ -134,10 +130,9 @@ class GainDisplay(CurveDisplay):
         ax.set_ylim(-0.02, 1.04)
 
     def _draw_chance(self, ax: Any) -> None:
-        rate = np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves])
         shares = np.append(0.0, np.geomspace(1e-6, 1.0, 400))
         _style.reference(ax, shares, shares, "chance", label="chance; perfect order")
-        _style.reference(ax, shares, np.minimum(shares / rate, 1.0), "perfect")
+        _style.reference(ax, shares, np.minimum(shares / self._base_rate, 1.0), "perfect")
 
 
 class LiftDisplay(CurveDisplay):
@@ -170,10 +165,9 @@ class LiftDisplay(CurveDisplay):
         ax.set_ylim(0.0, 1.08 * top)
 
     def _draw_chance(self, ax: Any) -> None:
-        rate = np.mean([curve.ranked.positives / curve.ranked.total for curve in self.curves])
         shares = np.geomspace(self.line_.get_xdata()[0], 1.0, 400)
         _style.reference(ax, shares, np.ones(400), "chance", label="chance; perfect order")
-        _style.reference(ax, shares, np.minimum(1 / shares, 1 / rate), "perfect")
+        _style.reference(ax, shares, np.minimum(1 / shares, 1 / self._base_rate), "perfect")
 
 
 def _set_length_axis(ax: Any, logarithmic: bool) -> None:

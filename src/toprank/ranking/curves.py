@@ -26,6 +26,10 @@ class TopCurve:
     """A curve of a ranked list and, if a rule was given, the operating point on it."""
 
     needs_negatives: ClassVar[bool] = False
+    axes: ClassVar[tuple[str, str]]
+    """The attributes that say where the curve has its corners, and the values there."""
+    place: ClassVar[tuple[str, str]]
+    """The attributes of an operating point that say where it lies in the plane of the curve."""
 
     ranked: RankedList
     point: OperatingPoint | None
@@ -43,22 +47,22 @@ class TopCurve:
         return cls(ranked, point)
 
     @property
-    @abstractmethod
     def x(self) -> Floats:
         """Where the curve has its corners."""
+        return np.asarray(getattr(self, self.axes[0]))
 
     @property
-    @abstractmethod
     def y(self) -> Floats:
         """The values there."""
+        return np.asarray(getattr(self, self.axes[1]))
 
     @abstractmethod
     def at(self, x: Floats) -> Floats:
         """The values at other places."""
 
-    @abstractmethod
     def locate(self, point: OperatingPoint) -> tuple[float, float]:
         """Where an operating point lies in the plane of the curve."""
+        return getattr(point, self.place[0]), getattr(point, self.place[1])
 
 
 class RocCurve(TopCurve):
@@ -76,6 +80,8 @@ class RocCurve(TopCurve):
     """
 
     needs_negatives = True
+    axes = ("fpr", "tpr")
+    place = ("fpr", "recall")
 
     @property
     def fpr(self) -> Floats:
@@ -92,16 +98,10 @@ class RocCurve(TopCurve):
         """Scores down to which rows are taken, those of this score included."""
         return np.append(np.inf, self.ranked.scores)
 
-    x, y = fpr, tpr
-
     def at(self, x: Floats) -> Floats:
         """`tpr_at_fpr` for each bound on the false positive rate."""
         last = np.searchsorted(self.fpr, np.asarray(x) * (1 + ROUNDING), side="right") - 1
         return np.asarray(self.tpr[last])
-
-    def locate(self, point: OperatingPoint) -> tuple[float, float]:
-        """False and true positive rate."""
-        return point.fpr, point.recall
 
 
 class PrecisionRecallCurve(TopCurve):
@@ -118,6 +118,8 @@ class PrecisionRecallCurve(TopCurve):
     array([1. , 0.5, 0.5, 0.4])
     """
 
+    axes = place = ("recall", "precision")
+
     @property
     def recall(self) -> Floats:
         """Shares of the positives that are found."""
@@ -133,16 +135,10 @@ class PrecisionRecallCurve(TopCurve):
         """Scores down to which rows are taken, those of this score included."""
         return self.ranked.scores
 
-    x, y = recall, precision
-
     def at(self, x: Floats) -> Floats:
         """Precision of the shortest list with at least this recall."""
         first = np.searchsorted(self.recall, np.asarray(x) * (1 - ROUNDING), side="left")
         return np.asarray(self.precision[np.minimum(first, len(self.precision) - 1)])
-
-    def locate(self, point: OperatingPoint) -> tuple[float, float]:
-        """Recall and precision."""
-        return point.recall, point.precision
 
 
 class GainCurve(TopCurve):
@@ -158,6 +154,8 @@ class GainCurve(TopCurve):
     array([0.5 , 0.75])
     """
 
+    axes = place = ("share", "recall")
+
     @property
     def share(self) -> Floats:
         """Shares of the list."""
@@ -168,15 +166,9 @@ class GainCurve(TopCurve):
         """Shares of the positives that are found."""
         return np.append(0.0, self.ranked.runs.true_positives / self.ranked.positives)
 
-    x, y = share, recall
-
     def at(self, x: Floats) -> Floats:
         """Recall among each share of the list."""
         return np.asarray(self.ranked.found_at(np.asarray(x) * self.ranked.total) / self.ranked.positives)
-
-    def locate(self, point: OperatingPoint) -> tuple[float, float]:
-        """Share of the list and recall."""
-        return point.share, point.recall
 
 
 @dataclass(frozen=True)
@@ -193,6 +185,9 @@ class PrecisionAtKCurve(TopCurve):
     >>> PrecisionAtKCurve.from_ranking(ranked).precision
     array([1. , 0.5, 0.5, 0.5, 0.4])
     """
+
+    axes = ("k", "precision")
+    place = ("alerts", "precision")
 
     k: Floats
     precision: Floats
@@ -218,23 +213,9 @@ class PrecisionAtKCurve(TopCurve):
         lower, upper = clopper_pearson(found, lengths, confidence)
         return cls(ranked, point, lengths, found / lengths, lower, upper, confidence)
 
-    @property
-    def x(self) -> Floats:
-        """Lengths of the list."""
-        return self.k
-
-    @property
-    def y(self) -> Floats:
-        """Shares of positives."""
-        return self.precision
-
     def at(self, x: Floats) -> Floats:
         """`precision_at_k` for each k."""
         return np.asarray(self.ranked.found_at(x) / np.asarray(x))
-
-    def locate(self, point: OperatingPoint) -> tuple[float, float]:
-        """Number of alerts and precision."""
-        return point.alerts, point.precision
 
 
 @dataclass(frozen=True)
@@ -251,6 +232,8 @@ class LiftCurve(TopCurve):
     array([2.5 , 1.25, 1.25, 1.25, 1.  ])
     """
 
+    axes = place = ("share", "lift")
+
     share: Floats
     lift: Floats
 
@@ -259,23 +242,9 @@ class LiftCurve(TopCurve):
         lengths = list_lengths(ranked.total, point)
         return cls(ranked, point, lengths / ranked.total, _lift(ranked, lengths))
 
-    @property
-    def x(self) -> Floats:
-        """Shares of the list."""
-        return self.share
-
-    @property
-    def y(self) -> Floats:
-        """How many times richer in positives than the whole list."""
-        return self.lift
-
     def at(self, x: Floats) -> Floats:
         """`enrichment_factor` for each fraction."""
         return _lift(self.ranked, np.asarray(x) * self.ranked.total)
-
-    def locate(self, point: OperatingPoint) -> tuple[float, float]:
-        """Share of the list and lift."""
-        return point.share, point.precision * (point.positives + point.negatives) / point.positives
 
 
 def _lift(ranked: RankedList, lengths: Floats) -> Floats:

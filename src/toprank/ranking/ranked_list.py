@@ -68,6 +68,11 @@ class OperatingPoint:
         """Share of positives among the rows taken; nan if none is taken."""
         return self.true_positives / self.alerts if self.alerts else np.nan
 
+    @property
+    def lift(self) -> float:
+        """How many times richer in positives the rows taken are than the whole list; nan if none is taken."""
+        return self.precision * (self.positives + self.negatives) / self.positives
+
 
 @dataclass(frozen=True)
 class RankedList:
@@ -150,14 +155,12 @@ class RankedList:
         self.require(negatives=True)
         allowed = max_fpr * self.negatives * (1 + ROUNDING)
         n_runs = int(np.searchsorted(self.runs.false_positives, allowed, side="right"))
-        return OperatingPoint(
-            "max_fpr", max_fpr, self._score_of(n_runs), *self._first(n_runs), self.positives, self.negatives
-        )
+        return self._point("max_fpr", max_fpr, self._score_of(n_runs), *self._first(n_runs))
 
     def _above(self, threshold: float) -> OperatingPoint:
         value = check_threshold(threshold)
         n_runs = int(np.count_nonzero(self.scores > value))
-        return OperatingPoint("threshold", value, value, *self._first(n_runs), self.positives, self.negatives)
+        return self._point("threshold", value, value, *self._first(n_runs))
 
     def _first(self, n_runs: int) -> tuple[float, float]:
         """Weights of the positives and the negatives in the first runs."""
@@ -171,7 +174,10 @@ class RankedList:
             raise InputError.of("k", k, rule, total=self.total)
         found = float(self.found_at(k))
         n_whole = int(np.searchsorted(self.runs.end, k * (1 + ROUNDING), side="right"))
-        return OperatingPoint("k", float(k), self._score_of(n_whole), found, k - found, self.positives, self.negatives)
+        return self._point("k", float(k), self._score_of(n_whole), found, k - found)
+
+    def _point(self, kind: Any, value: float, threshold: float, found: float, false_alarms: float) -> OperatingPoint:
+        return OperatingPoint(kind, value, threshold, found, false_alarms, self.positives, self.negatives)
 
     def _score_of(self, run: int) -> float:
         """The score of a run, minus infinity after the last."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from toprank.checks import is_missing
+from toprank.checks import is_missing, missing_values
 from toprank.exceptions import InputError
 
 Floats = NDArray[np.float64]
@@ -183,12 +183,7 @@ def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
 
 def require_present(values: NDArray[Any], name: str, remedy: str) -> None:
     """Raise if a label or a group is nan, None, NaT or the NA of pandas."""
-    if values.dtype.kind in "fcmM":
-        missing = np.isnan(values)
-    elif values.dtype.kind == "O":
-        missing = np.array([is_missing(value) for value in values], dtype=bool)
-    else:
-        return
+    missing = missing_values(values)
     if missing.any():
         raise ValueError(f"{name} has missing values such as {values[np.argmax(missing)]}; {remedy}")
 

@@ -129,16 +129,6 @@ def groups(parts: Anatomy, data: Rows) -> list[Group]:
     steps = [type(step).__name__ for step in parts.parts[0].steps]
     if steps:
         found.append(Group("Preparation of rows", [(f"Step {i}", name) for i, name in enumerate(steps, start=1)]))
-    found.append(
-        Group(
-            "Versions",
-            [
-                ("toprank", toprank.__version__),
-                ("scikit-learn", sklearn.__version__),
-                ("NumPy", np.__version__),
-                ("SciPy", scipy.__version__),
-                ("Python", platform.python_version()),
-            ],
-        )
-    )
-    return found
+    packages = {"toprank": toprank, "scikit-learn": sklearn, "NumPy": np, "SciPy": scipy}
+    versions = [(name, package.__version__) for name, package in packages.items()]
+    return [*found, Group("Versions", [*versions, ("Python", platform.python_version())])]

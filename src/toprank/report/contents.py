@@ -85,7 +85,7 @@ def contents(
     created = f"{now.day} {now:%B %Y}"
     return {
         "title": title or (f"{parts.name} on {data_name}" if data_name else parts.name),
-        "facts": _facts(evaluation, data_name, created),
+        "facts": [parts.name, *([data_name] if data_name else []), f"{count(ranked.total)} held-out rows", created],
         "created": created,
         "version": toprank.__version__,
         "total": count(ranked.total),
@@ -153,11 +153,6 @@ def _with_error(value: float, error: float) -> str:
     return f"{round(value, 3) + 0.0:.3f} ± {error:.3f}".replace("-", "−")
 
 
-def _facts(evaluation: Evaluation, data_name: str | None, created: str) -> list[str]:
-    rows = f"{count(evaluation.ranked.total)} held-out rows"
-    return [evaluation.parts.name, *([data_name] if data_name else []), rows, created]
-
-
 def _label_of(evaluation: Evaluation) -> str:
     return cell(evaluation.y[np.argmax(evaluation.positive)])
 
@@ -210,12 +205,11 @@ def _rule_words(point: OperatingPoint) -> str:
 def _outcome(point: OperatingPoint) -> str:
     if not point.true_positives:
         return f"{_alerts(point.alerts)}, none of them right." if point.alerts else "no alert."
-    lift = point.precision * (point.positives + point.negatives) / point.positives
     return (
         f"{_alerts(point.alerts)}: {count(point.true_positives)} of {count(point.positives)} positives are caught "
         f"({percent(point.recall)}), {count(point.positives - point.true_positives)} missed, and the number of false "
         f"alarms is {count(point.false_positives)}. {percent(point.precision)} of the alerts are right, "
-        f"{number(lift, 3)} times the base rate."
+        f"{number(point.lift, 3)} times the base rate."
     )
 
 
@@ -223,7 +217,6 @@ def _budget(point: OperatingPoint, confidence: float) -> dict[str, str]:
     """The numbers of the first budget, for readers without JavaScript."""
     trials = {"precision": point.alerts, "recall": point.positives, "fpr": point.negatives}
     found = {"precision": point.true_positives, "recall": point.true_positives, "fpr": point.false_positives}
-    lift = point.precision * (point.positives + point.negatives) / point.positives
     return {
         "words": _rule_words(point),
         "alerts": count(point.alerts),
@@ -233,7 +226,7 @@ def _budget(point: OperatingPoint, confidence: float) -> dict[str, str]:
         "precision": percent(point.precision),
         "recall": percent(point.recall),
         "fpr": percent(point.fpr),
-        "lift": "–" if np.isnan(lift) else f"{number(lift, 3)} ×",
+        "lift": "–" if np.isnan(point.lift) else f"{number(point.lift, 3)} ×",
         "threshold": number(point.threshold),
         "threshold_rule": "the lowest score in the list" if point.kind == "k" else "alert if the score is above it",
         **{

@@ -56,8 +56,6 @@ def metric_rows(
 
 def _recall_at_fpr(ranked: RankedList, rate: float, confidence: float) -> Metric:
     point = _point(ranked, max_fpr=rate)
-    shown = limits(*share_limits(point.true_positives, ranked.positives, confidence))
-    counts = f"{count(point.true_positives)} of {count(ranked.positives)}"
     name = f"Recall at FPR ≤ {round_percent(rate)}" if rate else "Positives at the top"
     meaning = (
         f"Positives found while at most {count(np.floor(rate * ranked.negatives * (1 + 1e-12)))} of "
@@ -65,33 +63,24 @@ def _recall_at_fpr(ranked: RankedList, rate: float, confidence: float) -> Metric
         if rate
         else "Positives above the highest negative: found before the first false alarm."
     )
-    return Metric(name, point.recall, percent(point.recall), shown, counts, meaning)
+    return _share(name, point.recall, point.true_positives, ranked.positives, confidence, meaning)
 
 
 def _at_k(ranked: RankedList, k: int, confidence: float) -> list[Metric]:
     point = _point(ranked, k=k)
-    found = count(point.true_positives)
-    precision = limits(*share_limits(point.true_positives, k, confidence))
-    recall = limits(*share_limits(point.true_positives, ranked.positives, confidence))
-    whole = count(ranked.positives)
+    found, length = point.true_positives, count(k)
+    among = f"Positives among the {length} best rows."
+    held = f"Share of all positives that the {length} best rows hold."
     return [
-        Metric(
-            f"Precision at {count(k)}",
-            point.precision,
-            percent(point.precision),
-            precision,
-            f"{found} of {count(k)}",
-            f"Positives among the {count(k)} best rows.",
-        ),
-        Metric(
-            f"Recall at {count(k)}",
-            point.recall,
-            percent(point.recall),
-            recall,
-            f"{found} of {whole}",
-            f"Share of all positives that the {count(k)} best rows hold.",
-        ),
+        _share(f"Precision at {length}", point.precision, found, k, confidence, among),
+        _share(f"Recall at {length}", point.recall, found, ranked.positives, confidence, held),
     ]
+
+
+def _share(name: str, value: float, found: float, trials: float, confidence: float, meaning: str) -> Metric:
+    """A share of counted rows, with its exact limits."""
+    shown = limits(*share_limits(found, trials, confidence))
+    return Metric(name, value, percent(value), shown, f"{count(found)} of {count(trials)}", meaning)
 
 
 def _point(ranked: RankedList, *, max_fpr: float | None = None, k: float | None = None) -> OperatingPoint:

@@ -14,17 +14,7 @@ from toprank.checks import require_share
 from toprank.persistence.atomic import write_atomically
 
 
-def write_report(
-    path: str | os.PathLike[str],
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    ids: Sequence[Any] | None = None,
-    table: Any = None,
-    title: str | None = None,
-    **options: Any,
-) -> None:
+def write_report(path: str | os.PathLike[str], model: Any, X: Any, y: ArrayLike, **options: Any) -> None:
     """Write a report on a fitted model to one HTML file, which opens in any browser without a network.
 
     The file is written whole or not at all. It holds the scores of the rows (without names) and the best rows with
@@ -34,10 +24,8 @@ def write_report(
     ----------
     path : path
         The file to write or to replace.
-    model, X, y, ids, table, title
-        See `build_report`.
-    **options
-        Other parameters of `build_report`.
+    model, X, y, **options
+        The parameters of `build_report`, such as `ids`, `table` and `title`.
 
     Raises
     ------
@@ -61,8 +49,7 @@ def write_report(
     ...     os.listdir(folder)
     ['report.html']
     """
-    html = build_report(model, X, y, ids=ids, table=table, title=title, **options)
-    write_atomically(path, [html.encode("utf-8")])
+    write_atomically(path, [build_report(model, X, y, **options).encode("utf-8")])
 
 
 def build_report(

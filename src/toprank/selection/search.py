@@ -19,8 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import Estimator, anew_or_unchanged
-from toprank.decision._routing import RoutesToSplitter
-from toprank.decision._rows import check_rows, row_arguments, rows_with_weight, splits_of
+from toprank.decision._rows import RoutesToSplitter, check_rows, row_arguments, rows_with_weight, splits_of
 from toprank.exceptions import Message
 from toprank.inspection import last_step
 from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
@@ -137,32 +136,22 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
             `groups` of the splitter; by metadata routing where that is enabled. Weights of the last step count in the
             scores too.
 
-        Returns
-        -------
-        self
-            The fitted search.
+        {fitted}
         """
         alpha = f"{prefix_of_last(self.estimator)}alpha"
-        candidates, settings = settings_of(self._grid(last_step(self.estimator), alpha), alpha)
+        plan = settings_of(self._grid(last_step(self.estimator), alpha), alpha)
         X, y = check_rows(X, y)
         fit_params, split_params = self._route(params)
         rows_with_weight(y, fit_params)
         with anew_or_unchanged(self):
-            self._search(X, y, candidates, settings, fit_params, split_params)
+            self._search(X, y, plan, fit_params, split_params)
             if self.refit:
                 self._refit(X, y, fit_params)
         return self
 
-    def _search(
-        self,
-        X: Any,
-        y: Any,
-        candidates: list[dict[str, Any]],
-        settings: Any,
-        fit_params: dict[str, Any],
-        split_params: dict[str, Any],
-    ) -> None:
-        """Fit all candidates to all folds, and keep the table and the best."""
+    def _search(self, X: Any, y: Any, plan: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
+        """Fit all candidates to all folds, and keep the table and the best; the plan is that of `settings_of`."""
+        candidates, settings = plan
         by_default = self.scoring is None
         self.scorer_ = default_scorer(last_step(self.estimator), y) if by_default else named_scorer(self.scoring)[1]
         folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
