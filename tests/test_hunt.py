@@ -73,3 +73,8 @@ def test_a_seed_is_a_case():
     first, second = draw(5), draw(5)
     assert str(first) == str(second)
     np.testing.assert_array_equal(first.dense, second.dense)
+
+
+@pytest.mark.parametrize("seed", [5550130, 6661076, 6661892])
+def test_what_a_hunt_has_found_is_mended(seed):
+    assert judging.judge(seed).sins == {}

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from toprank.arrays import Floats, Mask, Rows
 from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation
-from toprank.matrices.dense_or_sparse import transpose_matvec, without_offset
+from toprank.matrices.dense_or_sparse import matvec, transpose_matvec, without_offset
 from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansion_scores, in_blocks
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
@@ -37,6 +37,8 @@ from toprank.solvers.traits import without_empty_columns
 _ERRORS = 8.0
 # Rounding of kernel values, as a part of alpha, with which single precision is no use.
 _MOST_ROUNDING = 0.1
+# Share of an objective by which two ways to compute it may differ.
+_SAME_OBJECTIVE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,8 @@ class Expansion(BackEnd):
         if self.dtype != np.float64:
             solution, solver = self._certified(solution, solver)
         gram = self.problem.gram
+        if gram.kernel.name == "linear":
+            solution = self._of_direction(solution)
         if solution.excess > 0 and not gram.is_definite:
             raise gram.not_definite("the lower bound is above the objective")
         return solution, solver
@@ -218,6 +222,21 @@ class Expansion(BackEnd):
             further, solver = self._run(problem, solution, after=solver)
             solution = replace(further, n_iter=solution.n_iter + further.n_iter)
         return problem.certified(solution, dtype, tol), solver
+
+    def _of_direction(self, solution: Solution) -> Solution:
+        """The solution with the objective of the w that is kept, where the one of its kernel values is another.
+
+        The exponential loss makes much of the last digits of a score. Where w is worse than w = 0, it is w = 0.
+        """
+        w = transpose_matvec(self.rows, solution.coef)
+        primal = self.problem.objective(float(w @ w), matvec(self.rows, w))
+        if abs(primal - solution.primal) <= _SAME_OBJECTIVE * solution.primal:
+            return solution
+        zeros = np.zeros(self.n_coefficients)
+        at_zero, tol = self.problem.primal(zeros, zeros), self.task.settings["tol"]
+        if at_zero <= primal:
+            return solution.recertified(at_zero, solution.dual, tol, coef=zeros, scores=zeros)
+        return solution.recertified(primal, solution.dual, tol)
 
     def keep(self, solution: Solution) -> Kept:
         """The rows that w is made of; of a linear kernel w itself."""
