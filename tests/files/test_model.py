@@ -229,4 +229,4 @@ def test_best_rows_are_the_first_of_a_stable_sort(scores, count, size):
     for start in range(0, len(scores), size):
         best.add(frame[start : start + size])
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:count]
-    assert best.frame()["row"].to_list() == order
+    assert best.frame["row"].to_list() == order

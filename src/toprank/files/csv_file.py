@@ -12,7 +12,7 @@ import numpy as np
 
 from toprank.files.content import Content
 from toprank.files.errors import TableError
-from toprank.files.header import LONG_FIELDS, LONGEST_ROW, not_utf8, read_header
+from toprank.files.header import LONGEST_ROW, long_fields, not_utf8, read_header
 from toprank.files.source import (
     DATE,
     NUMBER,
@@ -176,7 +176,7 @@ class CSVTable:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         before = n_rows = 0  # lines before that of the row
         try:
-            with LONG_FIELDS:
+            with long_fields():
                 for fields in reader:
                     if not _is_blank(fields, len(self.names)):
                         if len(fields) != len(self.names):
@@ -199,7 +199,7 @@ class CSVTable:
         text = io.StringIO(self._rows_of(block).decode("utf-8", "replace"), newline="")
         reader = csv.reader(text, delimiter=self.delimiter)
         start = line
-        with LONG_FIELDS:
+        with long_fields():
             for fields in reader:
                 if not _is_blank(fields, len(self.names)):
                     if row == 0:

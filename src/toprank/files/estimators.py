@@ -78,12 +78,11 @@ def without_search(model: Any) -> tuple[Any, dict[str, Any] | None]:
     """A fitted model with the best candidate in place of a search, and what the search chose."""
     from sklearn.base import clone
 
-    if hasattr(model, "best_estimator_"):
-        return model.best_estimator_, {"parameters": model.best_params_, "score": model.best_score_}
-    if hasattr(model, "estimators_") and hasattr(model.estimators_[0], "best_estimator_"):
-        found = model.estimators_[0]
-        model.estimators_ = [found.best_estimator_]
-        model.estimator_ = found.best_estimator_
-        model.estimator = clone(found.best_estimator_)
-        return model, {"parameters": found.best_params_, "score": found.best_score_}
-    return model, None
+    found = model.estimators_[0] if hasattr(model, "estimators_") else model
+    if not hasattr(found, "best_estimator_"):
+        return model, None
+    best, chosen = found.best_estimator_, {"parameters": found.best_params_, "score": found.best_score_}
+    if found is model:
+        return best, chosen
+    model.estimators_, model.estimator_, model.estimator = [best], best, clone(best)
+    return model, chosen

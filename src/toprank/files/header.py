@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import NamedTuple
 
@@ -10,25 +12,18 @@ from toprank.files.content import Content
 from toprank.files.errors import TableError
 
 LONGEST_ROW = 256 << 20
+_LIMIT = Lock()
 
 
-class _LongFields:
+@contextmanager
+def long_fields() -> Iterator[None]:
     """Within it the csv module reads fields of any length; its limit is one for the whole process."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._before = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._before = csv.field_size_limit(LONGEST_ROW)
-
-    def __exit__(self, *error: object) -> None:
-        csv.field_size_limit(self._before)
-        self._lock.release()
-
-
-LONG_FIELDS = _LongFields()
+    with _LIMIT:
+        before = csv.field_size_limit(LONGEST_ROW)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
 
 
 class Header(NamedTuple):
@@ -60,7 +55,7 @@ def read_header(content: Content, delimiter: str | None) -> Header:
     if line.count('"') % 2:
         raise TableError(f"{path!r} has a name in its first line whose quotes are not closed; close them")
     try:
-        with LONG_FIELDS:
+        with long_fields():
             names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])]
     except csv.Error as error:
         raise TableError(

@@ -124,24 +124,20 @@ def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
 
 
 class Best:
-    """The best rows of those that were added, so many, and the first ones among equals."""
+    """The best rows of those that were added, so many, best first, and the first ones among equals."""
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._frame: Any = None
+        self.frame: Any = None
 
     def add(self, frame: Any) -> None:
         """Add rows that come after all others; they have a column "score"."""
         pl = polars()
-        if self._frame is not None and len(self._frame) == self.count:
-            least = self._frame["score"][-1] if self.count else np.inf
+        if self.frame is not None and len(self.frame) == self.count:
+            least = self.frame["score"][-1] if self.count else np.inf
             frame = frame.filter(pl.col("score") > least)
-        both = frame if self._frame is None else pl.concat([self._frame, frame])
-        self._frame = both.sort("score", descending=True, maintain_order=True).head(self.count)
-
-    def frame(self) -> Any:
-        """The best rows, best first."""
-        return self._frame
+        both = frame if self.frame is None else pl.concat([self.frame, frame])
+        self.frame = both.sort("score", descending=True, maintain_order=True).head(self.count)
 
 
 @dataclass
@@ -282,8 +278,8 @@ def _blocks(
     if count.rows == 0:
         raise no_rows(source.path)
     if best is not None:
-        count.written = len(best.frame())
-        yield _as_csv(best.frame(), True)
+        count.written = len(best.frame)
+        yield _as_csv(best.frame, True)
 
 
 def _as_csv(frame: Any, header: bool) -> bytes:
