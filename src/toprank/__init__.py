@@ -80,10 +80,15 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CBR": "online.cbr",
+    "OAM": "online.oam",
+    "OPAUC": "online.opauc",
+    "AdaOAM": "online.adaoam",
     "DegenerateSolutionWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",
+    "UniExp": "online.uniexp",
     "WMWRanker": "pairwise.wmw",
     "compare": "selection.compare",
     "load": "persistence.model_file",
@@ -91,7 +96,6 @@ _HOMES = {
     "save": "persistence.model_file",
     "stream": "streams.run",
     "to_onnx": "persistence.onnx_export",
-    **dict.fromkeys(["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"], "online"),
     **dict.fromkeys(
         ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
     ),
