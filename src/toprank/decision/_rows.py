@@ -101,8 +101,7 @@ def classes_of(wrapper: WrapsClassifier, y: NDArray[Any]) -> NDArray[Any]:
 def row_arguments(X: Any, params: dict[str, Any], rows: NDArray[np.intp] | None = None) -> dict[str, Any]:
     """Arguments of fit, those with an entry for each row of X restricted to `rows`."""
     given = {name: value for name, value in params.items() if value is not None}
-    arguments: dict[str, Any] = _check_method_params(X, given, rows)
-    return arguments
+    return dict(_check_method_params(X, given, rows))
 
 
 def rows_with_weight(y: NDArray[Any], params: dict[str, Any]) -> NDArray[np.bool_]:

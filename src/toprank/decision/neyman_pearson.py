@@ -284,11 +284,11 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any]
     ) -> list[tuple[Any, NDArray[Any]]]:
         """The fitted model of each split and the scores of its held-out negatives."""
-        fits: list[tuple[Any, NDArray[Any]]] = Parallel(n_jobs=self.n_jobs)(
+        fits = (
             delayed(_fit_and_score)(clone(self.estimator), X, y, train, held_out, params, self.response_method)
             for train, held_out in splits
         )
-        return fits
+        return list(Parallel(n_jobs=self.n_jobs)(fits))
 
     def _describe(self, rule: ThresholdRule, *, guaranteed: bool) -> None:
         self.threshold_ = 0.0

@@ -117,7 +117,8 @@ def write_tree(item: Any, path: str | os.PathLike[str], *, kind: str, name: str,
         root = encoder.value(item, name)
     except RecursionError:
         raise ModelFileError(f"{name} is nested too deeply for a file; save its parts") from None
-    header = {"kind": kind, "versions": _versions(), "classes": sorted(encoder.classes), "root": root}
+    versions = {package: importlib.metadata.version(package) for package in ("toprank", "numpy", "scikit-learn")}
+    header = {"kind": kind, "versions": versions, "classes": sorted(encoder.classes), "root": root}
     write_container(path, {**header, "nodes": encoder.nodes}, encoder.arrays)
 
 
@@ -160,10 +161,6 @@ def _other_kind(found: Any, wanted: str) -> str:
         remedy = Message("read it with toprank.load", elsewhere="look at it by toprank info")
         return Message("it is a model, not a {wanted}; {remedy}", wanted=wanted, remedy=remedy)
     return f"it says that it is a {str(found)[:40]!r}, not a {wanted}"
-
-
-def _versions() -> dict[str, str]:
-    return {package: importlib.metadata.version(package) for package in ("toprank", "numpy", "scikit-learn")}
 
 
 def _warn_of_versions(header: dict[str, Any], path: str) -> None:

@@ -22,8 +22,6 @@ display
     "legend": """legend : str or None, default="auto"
     "above" the axes, a place inside as in matplotlib, or None for no legend. "auto" is "above" in a figure with
     constrained layout, as new ones are, else "best".""",
-    "place": """ax_, figure_ : matplotlib Axes and Figure
-    Where it was drawn.""",
     "data_and_name": """Build it by `from_estimator` or `from_predictions`.
 
 Parameters
@@ -62,6 +60,7 @@ band : Band or None
     The curve, of folds their mean, with limits.
 line_, band_, point_ : matplotlib artists
     The curve, the band and the operating point; the latter two may be None.
-ax_, figure_ : matplotlib Axes and Figure
+{place}""",
+    "place": """ax_, figure_ : matplotlib Axes and Figure
     Where it was drawn.""",
 }

@@ -50,16 +50,11 @@ def certificate(parts: Anatomy) -> Certificate:
     estimator = parts.parts[0].estimator
     sentences = [*_on_the_gap(gap, parts), *_on_the_guarantee(parts.find(NeymanPearsonClassifier))]
     rows = [("Relative gap", "not known" if gap is None else number(gap, 3))]
-    for name, attribute in (
-        ("Objective", "objective_"),
-        ("Lower bound", "dual_objective_"),
-        ("Iterations", "n_iter_"),
-        ("Tolerance", "tol"),
-    ):
+    known = {"Objective": "objective_", "Lower bound": "dual_objective_", "Iterations": "n_iter_", "Tolerance": "tol"}
+    for name, attribute in known.items():
         value = np.asarray(getattr(estimator, attribute, np.nan))
-        if (
-            value.dtype.kind in "if" and value.size and np.isfinite(value).all()
-        ):  # other libraries have other things by these names
+        # other libraries have other things by these names
+        if value.dtype.kind in "if" and value.size and np.isfinite(value).all():
             rows.append((name, number(float(value.max()), 6)))
     if isinstance(getattr(estimator, "solver_", None), str):
         rows.append(("Solver", estimator.solver_))

@@ -83,7 +83,7 @@ def _share(name: str, value: float, found: float, trials: float, confidence: flo
     return Metric(name, value, percent(value), shown, f"{count(found)} of {count(trials)}", meaning)
 
 
-def _point(ranked: RankedList, *, max_fpr: float | None = None, k: float | None = None) -> OperatingPoint:
-    point = ranked.operating_point(max_fpr=max_fpr, k=k)
+def _point(ranked: RankedList, **rule: float) -> OperatingPoint:
+    point = ranked.operating_point(**rule)
     assert point is not None
     return point
