@@ -257,13 +257,7 @@ class Exponential(Surrogate):
         """Loss."""
         return np.exp(np.minimum(z, 700.0))
 
-    def derivative(self, z: Floats) -> Floats:
-        """The loss itself."""
-        return self.value(z)
-
-    def curvature(self, z: Floats) -> Floats:
-        """The loss itself."""
-        return self.value(z)
+    derivative = curvature = value
 
     def inverse(self, value: Floats) -> Floats:
         """Logarithm."""

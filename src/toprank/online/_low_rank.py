@@ -66,8 +66,7 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
 def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     """Set of_row = Bᵀx, and return wᵀx and ‖x‖²."""
     score = squared = 0.0
-    for a in range(len(of_row)):
-        of_row[a] = 0.0
+    of_row[:] = 0.0
     for k in range(len(indices)):
         x, row = values[k], state.basis[indices[k]]
         score += state.base[indices[k]] * x
@@ -159,10 +158,8 @@ def _step(state: Any, label: Any, row: Any, of_row: Any, rate: Any, alpha: Any, 
 def _refresh(state: Any) -> None:
     """Write w to `base`, and compute the products and the Gram matrix from their definitions."""
     size = len(state.p)
-    for a in range(size):
-        state.products[a] = 0.0
-        for b in range(size):
-            state.gram[a, b] = 0.0
+    state.products[:] = 0.0
+    state.gram[:] = 0.0
     for i in range(len(state.base)):
         row = state.basis[i]
         w = state.scale[0] * state.base[i]
@@ -174,6 +171,5 @@ def _refresh(state: Any) -> None:
                 state.products[a] += row[a] * w
                 for b in range(size):
                     state.gram[a, b] += row[a] * row[b]
-    for a in range(size):
-        state.p[a] = 0.0
+    state.p[:] = 0.0
     state.scale[0] = 1.0

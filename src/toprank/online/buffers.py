@@ -82,9 +82,8 @@ def insert(buffers: Any, policy: Any, label: Any, indices: Any, values: Any, wei
         if random_share(buffers.random) * buffers.seen[label] >= size * weight:
             return -1
         slot = np.int64(random_share(buffers.random) * size)
-    for k in range(len(indices)):
-        buffers.indices[label, slot, k] = indices[k]
-        buffers.values[label, slot, k] = values[k]
+    buffers.indices[label, slot, : len(indices)] = indices
+    buffers.values[label, slot, : len(indices)] = values
     buffers.length[label, slot] = len(indices)
     buffers.inserted[label] += 1
     return slot

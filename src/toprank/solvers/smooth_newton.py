@@ -35,7 +35,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toprank.arrays import Floats
-from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import Surrogate, log_or_minus_infinity
 from toprank.matrices.dense_or_sparse import weighted_squares
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
@@ -169,11 +168,8 @@ def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
 
 
 def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
-    threshold = problem.formulation.threshold.implicit
-    formulation: Formulation = replace(
-        problem.formulation, surrogate=surrogate, threshold=replace(threshold, surrogate=surrogate)
-    )
-    return replace(problem, formulation=formulation)
+    threshold = replace(problem.formulation.threshold.implicit, surrogate=surrogate)
+    return replace(problem, formulation=replace(problem.formulation, surrogate=surrogate, threshold=threshold))
 
 
 def _log_objective(problem: Problem, w_squared: float, scores: Floats, start: float) -> tuple[float, float]:
