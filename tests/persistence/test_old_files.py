@@ -15,6 +15,7 @@ _MODELS = Path(__file__).parent / "models"
 _EXPECTED = json.loads((_MODELS / "scores.json").read_text())
 
 
+@pytest.mark.filterwarnings("ignore::toprank.persistence.ModelVersionWarning")  # scikit-learn may be another
 @pytest.mark.parametrize("name", sorted(path.stem for path in _MODELS.glob("*.toprank")))
 def test_files_of_an_earlier_version_load(name: str, tmp_path: Path) -> None:
     model = load(_MODELS / f"{name}.toprank")
