@@ -46,6 +46,11 @@ def test_online_methods_load_neither_solvers_nor_formulations():
     assert not [name for name in loaded if name.startswith(("toprank.solvers", "toprank.formulations"))]
 
 
+def test_a_first_linear_fit_loads_no_compiler():
+    code = "import sys, toprank; toprank.{}().fit([[1], [2], [3], [4]], [0, 0, 1, 1]); print('numba' in sys.modules)"
+    assert [in_a_new_process(code.format(name)) for name in ("TopPush", "PatMatNP")] == ["False\n", "False\n"]
+
+
 def test_parts_load_on_first_use():
     assert in_a_new_process("import toprank; print(toprank.metrics.tpr_at_fpr([1, 0], [1, 0], max_fpr=0))") == "1.0\n"
     assert set(toprank.__all__) <= set(dir(toprank))

@@ -125,6 +125,18 @@ def top_mean(scores: Floats, caps: Floats | None) -> tuple[float, Floats]:
     return float(p[top] @ scores[top]), p
 
 
+def within_caps(values: Floats, most: Floats, total: float) -> Floats:
+    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
+    values = np.minimum(values, most)
+    excess = float(values.sum()) - total
+    if excess > 0 or not np.isfinite(most).all():
+        return np.asarray(values * (total / max(total + excess, np.finfo(float).tiny)))
+    spare = np.where(values > 0, most - values, 0.0)
+    if float(spare.sum()) < -excess:
+        spare = most - values
+    return np.asarray(values - spare * (excess / max(float(spare.sum()), np.finfo(float).tiny)))
+
+
 @dataclass(frozen=True)
 class Quantile(Threshold):
     r"""Top quantile, :math:`\max \{ t : \sum_{s_j \ge t} \text{weight}_j \ge \tau \sum_j \text{weight}_j \}`."""

@@ -47,6 +47,7 @@ from sklearn.utils import check_random_state
 
 from toprank.arrays import Floats, Rows
 from toprank.compiled import compiled
+from toprank.formulations.thresholds import within_caps
 from toprank.solvers._dual_cd_steps import (
     Line,
     Losses,
@@ -61,7 +62,6 @@ from toprank.solvers._dual_cd_steps import (
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import DualPoint, Recorder, Solution
-from toprank.solvers.projection import within_caps
 from toprank.solvers.registry import require_fit
 
 # What the threshold makes of β; without caps the plain maximum.

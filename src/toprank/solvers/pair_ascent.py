@@ -21,13 +21,12 @@ import numpy as np
 
 from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
-from toprank.formulations.thresholds import top_mean
+from toprank.formulations.thresholds import top_mean, within_caps
 from toprank.matrices.row_products import RowProducts
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
-from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import Products, WorkingSet
 
 # Positives whose mean is the first direction.

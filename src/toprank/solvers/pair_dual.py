@@ -9,7 +9,7 @@ import numpy as np
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
-from toprank.formulations.thresholds import top_mean
+from toprank.formulations.thresholds import top_mean, within_caps
 from toprank.matrices.dense_or_sparse import Cholesky
 from toprank.solvers._pair_moves import ascend
 from toprank.solvers._pair_state import (
@@ -26,7 +26,6 @@ from toprank.solvers._pair_state import (
     Thresholds,
 )
 from toprank.solvers.problem import WeightedRows, relative_gap
-from toprank.solvers.projection import within_caps
 from toprank.solvers.working_set import WorkingSet
 
 # Parts of a Newton direction that are tried; what leaves the bounds is put back onto them.

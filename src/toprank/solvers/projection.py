@@ -189,15 +189,3 @@ def _capped_root(alpha0: Any, beta0: Any, caps: Any, upper: Any, rho: float, low
         newton = low < following < high and abs(value) <= 0.5 * previous
         multiplier, previous = following if newton else 0.5 * (low + high), abs(value)
     return multiplier
-
-
-def within_caps(values: Floats, most: Floats, total: float) -> Floats:
-    """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
-    values = np.minimum(values, most)
-    excess = float(values.sum()) - total
-    if excess > 0 or not np.isfinite(most).all():
-        return np.asarray(values * (total / max(total + excess, np.finfo(float).tiny)))
-    spare = np.where(values > 0, most - values, 0.0)
-    if float(spare.sum()) < -excess:
-        spare = most - values
-    return np.asarray(values - spare * (excess / max(float(spare.sum()), np.finfo(float).tiny)))

@@ -28,10 +28,9 @@ import numpy as np
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import Surrogate
-from toprank.formulations.thresholds import top_mean
+from toprank.formulations.thresholds import top_mean, within_caps
 from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.centring import centre_positives, centre_threshold
-from toprank.solvers.projection import within_caps
 
 Solve = Callable[[Floats, Floats, float], tuple[Floats, float, Floats, Floats]]
 _LEAST = 1e-100
