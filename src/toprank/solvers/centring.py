@@ -8,6 +8,9 @@ from scipy.optimize import brentq
 from toprank.arrays import Floats
 from toprank.formulations.surrogates import Surrogate
 
+# Distance of a threshold from a score, as a part of the score, at which their difference is rounding.
+_LOST_DIGITS = 1e-13
+
 
 def centre_positives(
     surrogate: Surrogate, share: Floats, z: Floats, mu: float
@@ -40,7 +43,13 @@ def centre_threshold(
     """ν, and (b, p, room, r) of the threshold rows with products μ and Σb near k₀ S, by Newton's method or Brent's."""
     n = len(scores)
     if caps is None:
-        nu = float(scores.max()) + mu / S
+        largest = float(scores.max())
+        if mu / S < _LOST_DIGITS * abs(
+            largest
+        ):  # beside the scores ν has no digits left: the same with their differences
+            lower, rows = centre_threshold(scores - largest, None, k0, S, mu)
+            return largest + lower, rows
+        nu = largest + mu / S
         for _ in range(60):
             b = mu / (nu - scores)
             excess = float(b.sum()) - S
