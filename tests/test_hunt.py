@@ -75,6 +75,6 @@ def test_a_seed_is_a_case():
     np.testing.assert_array_equal(first.dense, second.dense)
 
 
-@pytest.mark.parametrize("seed", [5550130, 6661076, 6661892, 7771846])
+@pytest.mark.parametrize("seed", [5550130, 6661076, 6661892, 7770052, 7771846, 8880273, 8880851])
 def test_what_a_hunt_has_found_is_mended(seed):
     assert judging.judge(seed).sins == {}

@@ -203,7 +203,7 @@ class _PairSolver:
             if _NEWTON_SHARE * spent >= dual.newton_cost():
                 dual.newton_step()
                 spent = 0.0
-        if not (np.isfinite(dual.u.sum()) and 0 < dual.b.sum() < np.inf):
+        if not all(0 < float(multipliers.sum()) < np.inf for multipliers in (dual.u, dual.b)):
             return False
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return True

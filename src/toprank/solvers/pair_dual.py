@@ -212,7 +212,7 @@ class WorkingSetDual:
         for part in _PARTS:
             candidate = self._within_bounds(part * direction, m, free_u, free_b)
             rise, curvature = float(slopes @ candidate), float(candidate @ (Q @ candidate))
-            step = min(1.0, rise / max(curvature, np.finfo(float).tiny))
+            step = 1.0 if rise >= curvature else max(rise, 0.0) / max(curvature, np.finfo(float).tiny)
             gain = step * (rise - 0.5 * step * curvature)
             if gain > best:
                 best, change = gain, step * candidate

@@ -24,8 +24,8 @@ from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
-# Shares of the objective at w = 0 below which a difference from it is rounding, and above which it is none.
-_NO_GAIN, _A_GAIN = 64 * float(np.finfo(float).eps), 1e-6
+# Share of the objective at w = 0 below which a difference from it is rounding.
+_NO_GAIN = 64 * float(np.finfo(float).eps)
 
 
 class WeightedRows:
@@ -272,10 +272,8 @@ def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
     zeros = np.zeros(len(problem.positive))
     at_zero, _, t = problem.evaluate(zeros)
-    gain = abs(solution.primal - at_zero)
-    if problem.formulation.false_positives or gain > _A_GAIN * at_zero:
-        return solution
-    if gain > _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores):
+    noise = _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores)
+    if problem.formulation.false_positives or abs(solution.primal - at_zero) > noise:
         return solution
     scores = None if solution.scores is None else zeros
     return replace(solution, coef=np.zeros_like(solution.coef), primal=at_zero, threshold=t, scores=scores)
