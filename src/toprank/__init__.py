@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import DegenerateSolutionWarning
-    from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
+    from toprank.online.adaoam import AdaOAM
+    from toprank.online.cbr import CBR
+    from toprank.online.oam import OAM
+    from toprank.online.opauc import OPAUC
+    from toprank.online.uniexp import UniExp
     from toprank.pairwise.wmw import WMWRanker
     from toprank.persistence.model_file import load, save
     from toprank.persistence.onnx_export import to_onnx
@@ -79,16 +83,11 @@ __all__ = [
     "to_onnx",
 ]
 
-_HOMES = {
-    "CBR": "online.cbr",
-    "OAM": "online.oam",
-    "OPAUC": "online.opauc",
-    "AdaOAM": "online.adaoam",
+HOMES = {
     "DegenerateSolutionWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",
-    "UniExp": "online.uniexp",
     "WMWRanker": "pairwise.wmw",
     "compare": "selection.compare",
     "load": "persistence.model_file",
@@ -97,14 +96,16 @@ _HOMES = {
     "stream": "streams.run",
     "to_onnx": "persistence.onnx_export",
     **dict.fromkeys(
-        ["Grill", "GrillNP", "PatMat", "PatMatNP", "TauFPL", "TopMeanK", "TopPush", "TopPushK"], "estimators.top"
+        ["PatMatNP", "PatMat", "TauFPL", "TopMeanK", "TopPush", "TopPushK", "GrillNP", "Grill"], "estimators.top"
     ),
+    **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
 }
+"""Where the public names are; the commands offer the methods among them, and model files may name them."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"toprank.{_HOMES[name]}"), name)
+    if name in HOMES:
+        return getattr(importlib.import_module(f"toprank.{HOMES[name]}"), name)
     if name in __all__:
         return importlib.import_module(f"toprank.{name}")
     raise AttributeError(f"module 'toprank' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.options import of_method
+from toprank.cli.options import of_method, one_of
 from toprank.cli.output import Output, guarded, number, table, told
 
 
@@ -20,8 +20,10 @@ def compare(
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
     method: Annotated[
-        list[methods.Method] | None,
-        of_method(help="Method to compare; may be repeated. By default PatMatNP, TauFPL and LogisticRegression."),
+        list[str] | None,
+        one_of(
+            methods.METHODS, help="Method to compare; may be repeated. By default PatMatNP, TauFPL, LogisticRegression."
+        ),
     ] = None,
     max_fpr: Annotated[float, of_method(help="False positive rate to measure at and to train for.")] = 0.01,
     alpha: Annotated[
@@ -54,7 +56,7 @@ def compare(
     from toprank.files.workflow import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
-    chosen = list(dict.fromkeys(one.value for one in method or [])) or ["PatMatNP", "TauFPL", "LogisticRegression"]
+    chosen = list(dict.fromkeys(method or [])) or ["PatMatNP", "TauFPL", methods.PEER]
     source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
     columns = {"ignore": ignore or (), "categorical": categorical or ()}
     rows = rows_to_learn(source, target, output, positive=positive, id_column=id_column, **columns)
@@ -84,7 +86,7 @@ def compare(
 def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bool, seed: int) -> Any:
     from toprank.files.estimators import complete, pipeline_of
 
-    has_penalty = name != "LogisticRegression"
+    has_penalty = name != methods.PEER
     ranker = methods.ranker(name, seed=seed, max_fpr=max_fpr, alpha=alpha if has_penalty else None)
     pipeline = pipeline_of(None if rows.columns is None else rows.columns.used, ranker)
     return complete(pipeline, search=search and has_penalty, seed=seed)

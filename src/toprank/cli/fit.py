@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from toprank.cli import methods, options
-from toprank.cli.options import of_method
+from toprank.cli.options import of_method, one_of
 from toprank.cli.output import Output, guarded
 
 
@@ -20,7 +20,7 @@ def fit(
     id_column: options.Id = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
-    method: Annotated[methods.Method, of_method(help="What to optimise.")] = methods.Method.PatMatNP,
+    method: Annotated[str, one_of(methods.METHODS, help="What to optimise.")] = "PatMatNP",
     tau: methods.Tau = None,
     k: methods.TopNegatives = None,
     alpha: methods.Alpha = None,
@@ -61,9 +61,9 @@ def fit(
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
-    methods.check_around(method.value, search=search, confidence=confidence)
+    methods.check_around(method, search=search, confidence=confidence)
     given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
-    ranker = methods.ranker(method.value, seed=seed, max_fpr=max_fpr, **given)
+    ranker = methods.ranker(method, seed=seed, max_fpr=max_fpr, **given)
     with output.noted_warnings():
         fitted = fit_file(
             data,

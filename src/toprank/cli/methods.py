@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+import toprank
 from toprank.cli.options import of_method, of_threshold
 
 
-class Method(StrEnum):
-    """Methods that learn from all rows at once."""
-
-    PatMatNP = "PatMatNP"
-    PatMat = "PatMat"
-    TauFPL = "TauFPL"
-    TopMeanK = "TopMeanK"
-    TopPush = "TopPush"
-    TopPushK = "TopPushK"
-    GrillNP = "GrillNP"
-    Grill = "Grill"
-    LogisticRegression = "LogisticRegression"
+def _methods_in(home: str) -> list[str]:
+    return [name for name, place in toprank.HOMES.items() if place.startswith(home)]
 
 
-class AtBadLine(StrEnum):
-    """What a stream does at a bad line."""
-
-    stop = "stop"
-    skip = "skip"
-
-
-class OnlineMethod(StrEnum):
-    """Methods that learn row by row."""
-
-    CBR = "CBR"
-    OAM = "OAM"
-    OPAUC = "OPAUC"
-    AdaOAM = "AdaOAM"
-    UniExp = "UniExp"
-
-
+PEER = "LogisticRegression"
+METHODS = [*_methods_in("estimators.top"), PEER]
+"""Methods that learn from all rows at once."""
+ONLINE_METHODS = _methods_in("online.")
+"""Methods that learn row by row."""
 Tau = Annotated[
     float | None,
     of_method(
@@ -67,9 +45,7 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
     """
     import sklearn.linear_model
 
-    import toprank
-
-    if method == Method.LogisticRegression:
+    if method == PEER:
         model: Any = sklearn.linear_model.LogisticRegression(max_iter=1000)
     else:
         model = getattr(toprank, method)()
@@ -78,14 +54,8 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
         if value is None:
             continue
         if name not in known:
-            having = [
-                other
-                for other in Method
-                if other != Method.LogisticRegression and name in getattr(toprank, other.value)().get_params()
-            ]
-            raise typer.BadParameter(
-                f"{method} has no --{name}; leave it out, or use {' or '.join(other.value for other in having[:3])}"
-            )
+            having = [one for one in METHODS if one != PEER and name in getattr(toprank, one)().get_params()]
+            raise typer.BadParameter(f"{method} has no --{name}; leave it out, or use {' or '.join(having[:3])}")
         model.set_params(**{name: value})
     if given.get("tau") is None and max_fpr is not None and "tau" in known and model.over == "negatives":
         model.set_params(tau=max_fpr)
@@ -94,7 +64,7 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
 
 def check_around(method: str, *, search: bool, confidence: float) -> None:
     """Refuse what `complete` cannot do, before the data are read."""
-    if search and method == Method.LogisticRegression:
+    if search and method == PEER:
         raise typer.BadParameter(f"--search has no penalty to choose for {method}; leave it out, or use another method")
     if not 0 < confidence < 1:
         raise typer.BadParameter(f"--confidence must be strictly between 0 and 1, got {confidence:g}; use 0.95")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,19 @@ of_table = partial(typer.Option, rich_help_panel="Table")
 of_method = partial(typer.Option, rich_help_panel="Method")
 of_threshold = partial(typer.Option, rich_help_panel="Threshold")
 of_output = partial(typer.Option, rich_help_panel="Output")
+
+
+def one_of(names: Sequence[str], **option: Any) -> Any:
+    """An option for one of some names; where it may be repeated, for several."""
+
+    def check(given: Any) -> Any:
+        for name in [given] if isinstance(given, str) else given or ():
+            if name not in names:
+                raise typer.BadParameter(f"{name!r} is not one of {', '.join(names)}")
+        return given
+
+    return of_method(metavar=f"[{'|'.join(names)}]", callback=check, **option)
+
 
 Data = Annotated[
     str,

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+import toprank
 from toprank.cli import methods, options
-from toprank.cli.options import of_method
+from toprank.cli.options import of_method, one_of
 from toprank.cli.output import Output, guarded, number, table, told
 from toprank.exceptions import Message
 
@@ -20,7 +21,7 @@ def stream(
     positive: options.Positive = None,
     id_column: options.Id = None,
     ignore: options.Ignore = None,
-    method: Annotated[methods.OnlineMethod, of_method(help="Online method.")] = methods.OnlineMethod.CBR,
+    method: Annotated[str, one_of(methods.ONLINE_METHODS, help="Online method.")] = "CBR",
     start: Annotated[
         str | None, of_method(metavar="FILE", help="A model of an earlier stream that goes on learning.")
     ] = None,
@@ -31,8 +32,8 @@ def stream(
         float | None, typer.Option(help="Number that stands for missing values; by default they are an error.")
     ] = None,
     on_bad_line: Annotated[
-        methods.AtBadLine, typer.Option(help="Stop at a bad line, or leave it out and count it.")
-    ] = methods.AtBadLine.stop,
+        str, one_of(["stop", "skip"], help="Stop at a bad line, or leave it out and count it.")
+    ] = "stop",
     batch: Annotated[int, typer.Option(min=1, help="Rows scored and then learned from at once.")] = 1000,
     window: Annotated[int, typer.Option(min=1, help="Rows in a window of the measures.")] = 10_000,
     max_fpr: Annotated[float, typer.Option(min=0, max=1, help="False positive rate to measure at.")] = 0.01,
@@ -71,7 +72,6 @@ def stream(
 
     zcat clicks-*.gz | toprank stream - -t clicked -m clicks.toprank
     """
-    import toprank.online
     from toprank.cli.model_files import check_writable, load_model
     from toprank.inspection import scorer_of
     from toprank.persistence import save
@@ -91,7 +91,7 @@ def stream(
     with output.noted_warnings():
         fitted, result = stream_table(
             data,
-            getattr(toprank.online, method.value)(),
+            getattr(toprank, method)(),
             target=target,
             positive=positive,
             id_column=id_column,
@@ -99,7 +99,7 @@ def stream(
             start=before,
             scale_rows=scale_rows,
             fill_missing=fill_missing,
-            on_bad_line=on_bad_line.value,
+            on_bad_line=on_bad_line,
             batch=batch,
             window=window,
             max_fpr=max_fpr,

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
-from toprank import _HOMES as _PUBLIC
+from toprank import HOMES as _PUBLIC
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.validate import schema_of
 from toprank.saved_state import Schema
