@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from toprank import (
     CBR,
+    AlertShareClassifier,
     GrillNP,
     NeymanPearsonClassifier,
     PatMat,
@@ -58,8 +59,9 @@ def test_the_top_that_a_model_was_made_for(model, budget):
         lambda model: NeymanPearsonClassifier(make_pipeline(StandardScaler(), model), 0.1, random_state=0),
         lambda model: NeymanPearsonClassifier(model, 0.2, cv=2, random_state=0),
         lambda model: TopKClassifier(FrozenEstimator(model.fit(X, Y)), k=5),
+        lambda model: AlertShareClassifier(model, share=0.2, random_state=0),
     ],
-    ids=["alone", "pipeline", "search", "threshold", "vote", "frozen"],
+    ids=["alone", "pipeline", "search", "threshold", "vote", "frozen", "share"],
 )
 def test_the_estimator_inside(around):
     fitted = around(PatMatNP()).fit(X, Y)

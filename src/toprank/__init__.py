@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         selection,
         streams,
     )
+    from toprank.decision.alert_share import AlertShareClassifier
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
     from toprank.decision.top_k import TopKClassifier
     from toprank.estimators.path import path
@@ -50,6 +51,7 @@ __all__ = [
     "OAM",
     "OPAUC",
     "AdaOAM",
+    "AlertShareClassifier",
     "DegenerateSolutionWarning",
     "Grill",
     "GrillNP",
@@ -84,6 +86,7 @@ __all__ = [
 ]
 
 HOMES = {
+    "AlertShareClassifier": "decision.alert_share",
     "DegenerateSolutionWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",

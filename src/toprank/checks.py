@@ -68,3 +68,9 @@ def require_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Check that a parameter is one of some words."""
     if not (isinstance(value, str) and value in choices):
         raise InputError.of(name, value, "must be one of {choices}", choices=", ".join(map(repr, choices)))
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Check that a parameter is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError.of(name, value, "must be True or False")

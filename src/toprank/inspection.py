@@ -16,7 +16,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 from toprank.base import Estimator
-from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
+
+# Rules that keep the one estimator that they fitted.
+_ONE_INSIDE = (AlertShareClassifier, TopKClassifier, FixedThresholdClassifier, TunedThresholdClassifierCV)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def _descend(model: Any, preparation: tuple[Any, ...], levels: list[Any], parts:
         _descend(first, preparation, levels, parts)
         for other in others:
             _descend(other, preparation, [], parts)
-    elif isinstance(model, TopKClassifier | FixedThresholdClassifier | TunedThresholdClassifierCV):
+    elif isinstance(model, _ONE_INSIDE):
         _descend(model.estimator_, preparation, levels, parts)
     elif hasattr(model, "best_estimator_"):
         _descend(model.best_estimator_, preparation, levels, parts)

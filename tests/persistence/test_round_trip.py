@@ -165,6 +165,7 @@ def test_decisions(cancer, tmp_path):
         decision.NeymanPearsonClassifier(scorer, max_fpr=0.2, confidence=0.8, cv=StratifiedKFold(2)),
         decision.NeymanPearsonClassifier(FrozenEstimator(scorer.fit(X, y)), max_fpr=0.2, confidence=0.8),
         decision.TopKClassifier(scorer, k=10),
+        decision.AlertShareClassifier(scorer, share=0.1, random_state=0),
     ):
         model.fit(X, y)
         loaded = through_file(model, tmp_path)

@@ -39,7 +39,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import LinearSVC
 
 import toprank
-from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.files.model import TableModel
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
 from toprank.persistence import ModelFileError, allowed, encode, load, save
@@ -100,6 +100,7 @@ OWN = {
     "AdaOAM": lambda: fitted(AdaOAM()),
     "UniExp": lambda: fitted(UniExp()),
     "NeymanPearsonClassifier": lambda: fitted(NeymanPearsonClassifier(LogisticRegression(), 0.3, 0.7, cv=0.5)),
+    "AlertShareClassifier": lambda: fitted(AlertShareClassifier(toprank.PatMatNP(), share=0.1, random_state=0)),
     "TopKClassifier": lambda: fitted(TopKClassifier(toprank.PatMatNP(), k=5)),
     "TableModel": table_model,
 }

@@ -1,5 +1,6 @@
 """From scores to decisions: thresholds with a guarantee, and lists of a given length."""
 
+from toprank.decision.alert_share import AlertShareClassifier
 from toprank.decision.neyman_pearson import NeymanPearsonClassifier
 from toprank.decision.order_statistics import (
     ThresholdRule,
@@ -11,6 +12,7 @@ from toprank.decision.order_statistics import (
 from toprank.decision.top_k import TopKClassifier
 
 __all__ = [
+    "AlertShareClassifier",
     "NeymanPearsonClassifier",
     "ThresholdRule",
     "TopKClassifier",

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
-from toprank.checks import is_count, require_choice, require_share
+from toprank.checks import is_count, require_choice, require_flag, require_share
 from toprank.decision._rows import (
     RoutesToSplitter,
     WrapsClassifier,
@@ -51,7 +51,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     1 − confidence, and a row is positive if its score is *strictly* above it. The probability is over the draw of the
     held-out negatives. Nothing is assumed about the scorer or the distribution of scores, ties included, but that the
     held-out negatives and those to come are drawn independently from the same distribution. Where that drifts, no
-    threshold set in the past keeps its promise: set it anew on fresh negatives with a `FrozenEstimator`.
+    threshold set in the past keeps its promise: for rows in the order of time hold out the latest negatives by
+    ``shuffle=False``, and set the threshold anew on fresh negatives with a `FrozenEstimator`.
 
     A share of the negatives, or the folds of a vote, leave all positives in training: the guarantee does not need them.
 
@@ -66,10 +67,12 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     confidence : float, default=0.95
         The probability with which it holds, strictly between 0 and 1.
     cv : float, int, splitter or iterable of splits, default=0.5
-        How negatives are held out. A float: this share of them at random. An integer: each of so many random folds of
-        the negatives in turn. A splitter or splits: the negatives in the test part of each, for instance the latest
-        rows, each at most once, and only its train part is trained on. One split makes one model with the exact
-        guarantee.
+        How negatives are held out. A float: this share of them. An integer: each of so many folds of the negatives in
+        turn. A splitter or splits: the negatives in the test part of each, each at most once, and only its train part
+        is trained on. One split makes one model with the exact guarantee.
+    shuffle : bool, default=True
+        Whether a float or an integer `cv` holds negatives out at random. False is for rows in the order of time: a
+        share are the last negatives, which are most like those to come, and folds are blocks of neighbours.
     combine : {"unanimous", "refit"}, default="unanimous"
         What to make of several folds. "unanimous": each fold's model has its own threshold from its own held-out
         negatives, and a row is positive if all models say so. Its false positive rate is at most that of each
@@ -82,7 +85,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     n_jobs : int, optional
         Number of folds to fit at the same time.
     random_state : int, RandomState or None, default=None
-        Seed of the choice of held-out negatives, for a float or an integer `cv`.
+        Seed of the choice of held-out negatives, for a float or an integer `cv` with `shuffle`.
 
     Attributes
     ----------
@@ -159,6 +162,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     confidence: float = 0.95
     _: KW_ONLY
     cv: Any = 0.5
+    shuffle: bool = True
     combine: str = "unanimous"
     response_method: str = "auto"
     n_jobs: int | None = None
@@ -203,6 +207,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         require_share("confidence", self.confidence)
         check_response_method(self.response_method)
         require_choice("combine", self.combine, ("unanimous", "refit"))
+        require_flag("shuffle", self.shuffle)
         if isinstance(self.cv, Integral) and not is_count(self.cv, 2):
             raise InputError.of("cv", self.cv, "as a number of folds must be at least 2", "use a share such as 0.5")
         if isinstance(self.cv, Real) and not isinstance(self.cv, Integral):
@@ -221,7 +226,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         if isinstance(self.estimator, FrozenEstimator):
             return [(rows[:0], negatives)]
         if isinstance(self.cv, Real):
-            splits = self._random_splits(rows, negatives)
+            splits = self._own_splits(rows, negatives)
             if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
                 there = f"there are {len(negatives)} negatives and {len(rows) - len(negatives)} positives"
                 raise InputError.saying(
@@ -234,18 +239,18 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
         return [_usable(train, test, kept, negative) for train, test in pairs]
 
-    def _random_splits(self, rows: Rows, negatives: Rows) -> list[tuple[Rows, Rows]]:
+    def _own_splits(self, rows: Rows, negatives: Rows) -> list[tuple[Rows, Rows]]:
         """A share of the negatives, or folds of them; positives stay in training."""
-        random_state = check_random_state(self.random_state)
-        shuffled = random_state.permutation(negatives)
+        shuffled = check_random_state(self.random_state).permutation if self.shuffle else np.flip
+        order = shuffled(negatives)  # without a shuffle the last ones first
         if not isinstance(self.cv, Integral):
-            held_out = np.sort(shuffled[: int(np.ceil(self.cv * len(negatives)))])
+            held_out = np.sort(order[: int(np.ceil(self.cv * len(negatives)))])
             return [(np.setdiff1d(rows, held_out), held_out)]
-        folds = [np.sort(fold) for fold in np.array_split(shuffled, int(self.cv))]
+        folds = [np.sort(fold) for fold in np.array_split(order, int(self.cv))]
         if self.combine != "refit":
             return [(np.setdiff1d(rows, fold), fold) for fold in folds]
         # Scores depend on the share of positives in training, so the models of the folds must have that of all rows.
-        positives = np.array_split(random_state.permutation(np.setdiff1d(rows, negatives)), int(self.cv))
+        positives = np.array_split(shuffled(np.setdiff1d(rows, negatives)), int(self.cv))
         left_out = [np.concatenate(pair) for pair in zip(folds, positives, strict=True)]
         return [(np.setdiff1d(rows, out), fold) for out, fold in zip(left_out, folds, strict=True)]
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log1p
 from sys import float_info
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, betaincinv
 
 from toprank.checks import require_share
@@ -73,12 +74,17 @@ class ThresholdRule:
         values = score_column(scores, "scores")
         if len(values) != self.n_negatives:
             raise ValueError(f"the rule is for {self.n_negatives} scores, got {len(values)}")
-        if values.dtype.kind != "f":
-            values = values.astype(np.float64)
-        kth = float(np.partition(values, self.rank - 1)[self.rank - 1])
-        size = max(abs(kth), float(np.median(np.abs(values))))
-        # one more step: adding the margin rounds too
-        return float(np.nextafter(kth + _ROUNDINGS * float(np.finfo(values.dtype).eps) * size, np.inf))
+        return raised_order_statistic(values, self.rank)
+
+
+def raised_order_statistic(values: NDArray[Any], rank: int) -> float:
+    """The order statistic of some scores, 1 for the smallest, raised by a few rounding errors."""
+    if values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    kth = float(np.partition(values, rank - 1)[rank - 1])
+    size = max(abs(kth), float(np.median(np.abs(values))))
+    # one more step: adding the margin rounds too
+    return float(np.nextafter(kth + _ROUNDINGS * float(np.finfo(values.dtype).eps) * size, np.inf))
 
 
 def threshold_rule(n_negatives: int, max_fpr: float, confidence: float) -> ThresholdRule:

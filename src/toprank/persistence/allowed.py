@@ -7,9 +7,10 @@ there, never read from a file.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any
 
 from toprank import HOMES as _PUBLIC
@@ -37,6 +38,8 @@ _EARLIER_PARTS = {
     "toprank.solvers.apg.DualPoint": ("toprank.solvers.problem.DualPoint", {"alpha": "y", "beta": "p"}),
     "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
+# Parameters that came after the first files were written: where a file has none, its object has the default.
+_LATER_PARAMETERS = ("amount", "shuffle", "time")
 _HOMES = _TOPRANK | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
 _NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.
@@ -97,6 +100,14 @@ def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return name, state
     today, attributes = _EARLIER_PARTS[name]
     return today, {attributes.get(attribute, attribute): value for attribute, value in state.items()}
+
+
+def later_parameters(cls: type, state: Collection[str]) -> dict[str, Any]:
+    """Parameters that a class did not have when an earlier version wrote the file, with their defaults."""
+    if not cls.__module__.startswith("toprank.") or not hasattr(cls, "get_params"):
+        return {}
+    parameters = signature(cls).parameters
+    return {name: parameters[name].default for name in _LATER_PARAMETERS if name in parameters and name not in state}
 
 
 def state_of(item: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.persistence.allowed import AllowedClasses, hides, of_today
+from toprank.persistence.allowed import AllowedClasses, hides, later_parameters, of_today
 from toprank.persistence.container import Container
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.plain_types import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
@@ -181,6 +181,7 @@ class Decoder:
                 raise ModelFileError(f"it has a {cls.__name__} with the attribute {name!r}, which would hide a method")
         made: Any = object.__new__(cls)
         made.__dict__.update({name: self.value(value) for name, value in state.items()})
+        made.__dict__.update(later_parameters(cls, state))
         if schema is not None:
             check_state(made, schema, f"its {cls.__name__}")
             self._owned |= {state[name]["node"] for name in state if schema.owns(name)}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import toprank
-from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.inspection import Anatomy, anatomy, budget_of
 from toprank.plots._display import scores_of
 from toprank.ranking.curves import list_lengths
@@ -119,6 +119,9 @@ def default_budget(evaluation: Evaluation) -> tuple[int | None, float | None]:
     top = evaluation.parts.find(TopKClassifier)
     if top is not None:
         return min(max(1, int(top.k if top.share is None else top.share * total)), total), None
+    alerts = evaluation.parts.find(AlertShareClassifier)
+    if alerts is not None:
+        return max(1, round(alerts.share * total)), None
     budget = budget_of(evaluation.parts.parts[0].estimator)
     if budget is None or budget.share is None:
         return int(evaluation.ranked.positives), None
