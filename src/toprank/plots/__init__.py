@@ -8,16 +8,19 @@ display without `ax` makes a figure of its own, unknown to pyplot: a notebook sh
 
 from toprank.plots.convergence import ConvergenceDisplay, ConvergenceTrace
 from toprank.plots.densities import ScoreDensityDisplay, ScoreHistogram
+from toprank.plots.drift import DriftDisplay
 from toprank.plots.neyman_pearson import NeymanPearsonBand, NeymanPearsonDisplay
 from toprank.plots.roc import RocAtTopDisplay
 from toprank.plots.top_of_list import GainDisplay, LiftDisplay, PrecisionAtKDisplay, PrecisionRecallAtTopDisplay
 from toprank.ranking.curves import GainCurve, LiftCurve, PrecisionAtKCurve, PrecisionRecallCurve, RocCurve
+from toprank.ranking.drift import ScoreDrift, ScoreSample
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
 from toprank.ranking.thinning import thin
 
 __all__ = [
     "ConvergenceDisplay",
     "ConvergenceTrace",
+    "DriftDisplay",
     "GainCurve",
     "GainDisplay",
     "LiftCurve",
@@ -33,6 +36,8 @@ __all__ = [
     "RocAtTopDisplay",
     "RocCurve",
     "ScoreDensityDisplay",
+    "ScoreDrift",
     "ScoreHistogram",
+    "ScoreSample",
     "thin",
 ]
