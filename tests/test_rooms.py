@@ -15,7 +15,7 @@ GROUND = {"arrays", "exceptions", "checks", "compiled", "docstrings", "log", "sa
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
-    "datasets": set(),
+    "datasets": {"persistence"},  # which writes files whole or not at all
     "formulations": set(),
     "matrices": set(),
     "online": {"base"},

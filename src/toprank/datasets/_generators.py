@@ -86,7 +86,7 @@ def make_outlier(n_per_class: int = 1000, *, random_state: Any = None) -> tuple[
     ((201, 2), [2.0, 0.0], 0)
     """
     require_count("n_per_class", n_per_class)
-    rng = _random(random_state)
+    rng = random_of(random_state)
     negatives = rng.uniform([-1, -1], [0, 1], size=(n_per_class, 2))
     positives = rng.uniform([0, -1], [1, 1], size=(n_per_class, 2))
     X = np.vstack([negatives, positives, [[2.0, 0.0]]])
@@ -134,7 +134,7 @@ def make_randnet(
     for name, value in (("n_samples", n_samples), ("n_features", n_features), ("n_hidden", n_hidden)):
         require_count(name, value)
     require_count("n_levels", n_levels, least=2)
-    rng = _random(random_state)
+    rng = random_of(random_state)
     X = rng.uniform(-1, 1, size=(n_samples, n_features))
     W = rng.uniform(-1, 1, size=(n_features, n_hidden))
     b, v = rng.uniform(-1, 1, size=(2, n_hidden))
@@ -179,7 +179,7 @@ def make_randpoly(
     require_count("n_samples", n_samples, least=2)
     require_count("n_features", n_features)
     require_count("n_levels", n_levels, least=2)
-    rng = _random(random_state)
+    rng = random_of(random_state)
     X = rng.uniform(-1, 1, size=(n_samples, n_features))
     u = rng.uniform(-1, 1, size=n_features)
     p, q, r = (rng.permutation(n_features) for _ in range(3))
@@ -243,7 +243,7 @@ def make_imbalanced(
     require_number("separation", separation, least=0)
     require_number("condition", condition, least=1)
     require_share("positive_share", positive_share)
-    rng = _random(random_state)
+    rng = random_of(random_state)
     n_positive = min(max(round(n_samples * positive_share), 1), n_samples - 1)
     y = rng.permutation(np.arange(n_samples) < n_positive).astype(np.int64)
     u = rng.standard_normal(n_features)
@@ -288,7 +288,7 @@ def optimal_tpr(max_fpr: ArrayLike, *, separation: float) -> Any:
     return ndtr(separation + ndtri(rates))
 
 
-def _random(random_state: Any) -> RandomState:
+def random_of(random_state: Any) -> RandomState:
     from sklearn.utils import check_random_state
 
     rng: RandomState = check_random_state(random_state)
