@@ -202,7 +202,7 @@ def make_payments(
     >>> from toprank.metrics import recall_at_k
     >>> columns, y, scores = make_payments(20_000, n_days=2, random_state=0)
     >>> list(columns)[:4], str(columns["time"][0])[:10], int(y.sum())
-    (['payment', 'time', 'amount', 'merchant'], '2026-03-02', 194)
+    (['payment', 'time', 'amount', 'merchant'], '2026-03-02', 187)
     >>> round(recall_at_k(y, scores, k=400), 2)  # more cannot be found by 200 alerts a day
     0.74
     """
