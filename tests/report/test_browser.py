@@ -1,4 +1,7 @@
-"""The page in a headless Chromium: the slider is moved, and its numbers are those of Python."""
+"""The page in a headless Chromium: the slider is moved, and its numbers are those of Python.
+
+All of it takes a minute or more, so `make test-slow` runs it; `test_quick_look.py` is part of every run of the suite.
+"""
 
 import base64
 
@@ -20,7 +23,6 @@ def neighbours(dtype):
     return y, (1 + np.finfo(dtype).eps * np.random.default_rng(0).permutation(120)).astype(dtype)
 
 
-# They need a browser: `make test-slow` runs them.
 pytestmark = pytest.mark.slow
 
 LISTS = {
@@ -272,7 +274,7 @@ def test_click_on_a_figure_chooses_the_budget(driver, pages):
 
     page, *_ = pages["distinct"]
     driver.get(page)
-    for name in ("roc", "precision-at-k", "precision-recall", "densities"):
+    for name in ("roc", "precision-at-k", "precision-recall", "densities-0"):
         before = shown(driver)["alerts"]
         figure = driver.find_element(By.ID, f"figure-{name}")
         driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", figure)
@@ -298,7 +300,7 @@ def test_thresholds_beyond_the_exact_ones(driver, tmp_path, monkeypatch):
     driver.get((tmp_path / "page.html").as_uri())
     lengths = [10, 49, 50, 51, 60, 333, 498, 499]
     falling = np.sort(scores)[::-1]
-    rule = "return document.querySelector('#threshold-rule').textContent"
+    rule = "return document.querySelector('[data-rule=threshold]').textContent"
     for k in lengths:
         found = driver.execute_script(CHOOSE, "k", [k])[0]
         caught = recall_at_k(y, scores, k=k) * y.sum()

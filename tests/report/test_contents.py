@@ -24,9 +24,10 @@ from toprank.metrics import partial_auc_score, positives_at_top, precision_at_k,
 from toprank.plots import RankedList
 from toprank.ranking.intervals import delong, share_limits
 from toprank.report import build_report, card, figures
-from toprank.report.contents import Evaluation, default_budget, feature_bars
+from toprank.report.evaluation import Evaluation
 from toprank.report.importance import importance
 from toprank.report.metrics_table import metric_rows
+from toprank.report.sections import feature_bars
 from toprank.report.svg import count_axis, linear_ticks, log_axis, rate_axis
 from toprank.report.top_rows import top_rows
 
@@ -106,7 +107,7 @@ def test_default_budgets(rows):
         (make_pipeline(StandardScaler(), LogisticRegression()), (int(y.sum()), None)),
     ]
     for model, expected in cases:
-        assert default_budget(evaluated(model.fit(X, y), X, y)) == expected, type(model).__name__
+        assert evaluated(model.fit(X, y), X, y).default_budget() == expected, type(model).__name__
     assert "here all rows are one batch" in build_report(cases[4][0], X, y)
 
 
@@ -237,8 +238,8 @@ def test_top_rows(library):
 
 def test_figures_of_a_long_list_are_short():
     y, scores = ranked_rows(200_000)
-    ranked = RankedList.from_predictions(y, scores)
-    for figure in (figures.roc(ranked), figures.precision_at_k(ranked, 0.95), figures.precision_recall(ranked)):
+    lists = [("model", RankedList.from_predictions(y, scores))]
+    for figure in (figures.roc(lists), figures.precision_at_k(lists, 0.95), figures.precision_recall(lists)):
         assert len(figure.render()) < 45_000, figure.name
 
 

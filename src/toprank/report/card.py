@@ -111,17 +111,17 @@ def limits_of_use(ranked: RankedList) -> list[str]:
     return sentences
 
 
-def groups(parts: Anatomy, data: Rows) -> list[Group]:
+def groups(parts: Anatomy | None, data: Rows) -> list[Group]:
     """Data, parameters and versions; parameters that are estimators are shown as levels of their own."""
     found = [Group("Data", data)]
-    for level in parts.levels:
+    for level in [] if parts is None else parts.levels:
         if hasattr(level, "steps") or not hasattr(level, "get_params"):
             continue
         parameters = level.get_params(deep=False).items()
         rows = [(name, cell(value)) for name, value in parameters if not hasattr(value, "get_params")]
         if rows:
             found.append(Group(f"Parameters of {type(level).__name__}", rows))
-    steps = [type(step).__name__ for step in parts.parts[0].steps]
+    steps = [] if parts is None else [type(step).__name__ for step in parts.parts[0].steps]
     if steps:
         found.append(Group("Preparation of rows", [(f"Step {i}", name) for i, name in enumerate(steps, start=1)]))
     packages = {"toprank": toprank, "scikit-learn": sklearn, "NumPy": np, "SciPy": scipy}

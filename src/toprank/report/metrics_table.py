@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.metrics import partial_auc_score, wmw_score
 from toprank.ranking.intervals import delong, share_limits
+from toprank.ranking.paired import Budget, Difference, area_half_width, found_differences
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
 from toprank.report.numbers_as_text import count, limits, number, percent, round_percent
 
@@ -27,6 +30,22 @@ class Metric:
     limits: str
     counts: str
     meaning: str
+    budget: Budget | None = None
+    """At which the positives are counted that the value is a share of `trials` of; None for an area."""
+    trials: float = 1.0
+    max_fpr: float = 1.0
+    """Right end of an area."""
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """By how much a metric of the first list is larger than that of another; `found` is exact, the others are texts."""
+
+    found: Difference
+    shown: str
+    limits: str
+    clear: bool
+    """Whether the limits exclude zero."""
 
 
 def metric_rows(
@@ -46,7 +65,8 @@ def metric_rows(
     if PARTIAL_FPR * ranked.negatives >= 1:
         area = partial_auc_score(positive, scores, max_fpr=PARTIAL_FPR, pos_label=True)
         meaning = "Standardised: 0.5 for a random order, 1 for a perfect one."
-        rows.append(Metric(f"Partial AUC, FPR ≤ {round_percent(PARTIAL_FPR)}", area, number(area), "–", "", meaning))
+        name = f"Partial AUC, FPR ≤ {round_percent(PARTIAL_FPR)}"
+        rows.append(Metric(name, area, number(area), "–", "", meaning, max_fpr=PARTIAL_FPR))
     area = wmw_score(positive, scores)
     lower, upper = delong(ranked, confidence)
     meaning = "How often a positive is above a negative, over the whole list; limits approximate (DeLong)."
@@ -63,24 +83,56 @@ def _recall_at_fpr(ranked: RankedList, rate: float, confidence: float) -> Metric
         if rate
         else "Positives above the highest negative: found before the first false alarm."
     )
-    return _share(name, point.recall, point.true_positives, ranked.positives, confidence, meaning)
+    return _share(name, point, point.recall, ranked.positives, confidence, meaning)
 
 
 def _at_k(ranked: RankedList, k: int, confidence: float) -> list[Metric]:
     point = _point(ranked, k=k)
-    found, length = point.true_positives, count(k)
+    length = count(k)
     among = f"Positives among the {length} best rows."
     held = f"Share of all positives that the {length} best rows hold."
     return [
-        _share(f"Precision at {length}", point.precision, found, k, confidence, among),
-        _share(f"Recall at {length}", point.recall, found, ranked.positives, confidence, held),
+        _share(f"Precision at {length}", point, point.precision, k, confidence, among),
+        _share(f"Recall at {length}", point, point.recall, ranked.positives, confidence, held),
     ]
 
 
-def _share(name: str, value: float, found: float, trials: float, confidence: float, meaning: str) -> Metric:
+def _share(name: str, point: OperatingPoint, value: float, trials: float, confidence: float, meaning: str) -> Metric:
     """A share of counted rows, with its exact limits."""
+    found = point.true_positives
     shown = limits(*share_limits(found, trials, confidence))
-    return Metric(name, value, percent(value), shown, f"{count(found)} of {count(trials)}", meaning)
+    budget = Budget("k" if point.kind == "k" else "max_fpr", point.value)
+    return Metric(name, value, percent(value), shown, f"{count(found)} of {count(trials)}", meaning, budget, trials)
+
+
+def difference_rows(
+    first: list[Metric],
+    second: list[Metric],
+    positive: NDArray[np.bool_],
+    first_scores: NDArray[Any],
+    second_scores: NDArray[Any],
+    confidence: float,
+) -> list[MetricDifference]:
+    """The paired difference of each metric of two lists of the same rows, see `toprank.ranking.paired`."""
+    shares = [row for row in first if row.budget is not None]
+    budgets = [row.budget for row in shares if row.budget is not None]
+    found = iter(found_differences(positive, first_scores, second_scores, budgets, confidence=confidence))
+    rows = []
+    for mine, other in zip(first, second, strict=True):
+        if mine.budget is not None:
+            difference = next(found).times(1 / mine.trials)
+            rows.append(_difference(difference, lambda value: f"{100 * value:+.1f}"))
+            continue
+        half = area_half_width(positive, first_scores, second_scores, max_fpr=mine.max_fpr, confidence=confidence)
+        value = mine.value - other.value
+        rows.append(_difference(Difference(value, value - half, value + half), lambda value: f"{value:+.4f}"))
+    return rows
+
+
+def _difference(found: Difference, text: Callable[[float], str]) -> MetricDifference:
+    shown, lower, upper = ("–" if np.isnan(value) else text(value + 0.0).replace("-", "−") for value in found)
+    clear = bool(found.lower > 0 or found.upper < 0)
+    return MetricDifference(found, shown, f"{lower} to {upper}", clear)
 
 
 def _point(ranked: RankedList, **rule: float) -> OperatingPoint:

@@ -1,7 +1,10 @@
 /* The page: a budget is chosen, and numbers, figures and rows follow. */
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const list = new RankedList(data);
+const lists = data.lists.map((one) => new RankedList(one));
+const names = data.lists.map((one) => one.name);
+/* The first list says what is shared: how many rows there are, and of which class. */
+const list = lists[0];
 const one = (selector) => document.querySelector(selector);
 const all = (selector) => Array.from(document.querySelectorAll(selector));
 const slider = one("#slider");
@@ -32,7 +35,7 @@ const modes = {
     stops: data.stops.alerts,
     unit: "alerts",
     bounds: [1, list.total],
-    cut: (value) => list.byCount(value),
+    cut: (of, value) => of.byCount(value),
     from: (numbers) => Math.max(1, Math.round(numbers.alerts)),
     clean: (value) => Math.round(value),
     words: (value) => (value === 1 ? "1 alert" : `${formatCount(value)} alerts`),
@@ -41,7 +44,7 @@ const modes = {
     stops: [0, ...data.stops.false_alarms.map((count) => roundedUp(count / list.negatives))],
     unit: "% of negatives",
     bounds: [0, 100],
-    cut: (value) => list.byRate(value / 100),
+    cut: (of, value) => of.byRate(value / 100),
     from: (numbers) => roundedUp(numbers.fpr),
     clean: (value) => value,
     words: (value) => `false positive rate at most ${formatPercent(value / 100)}`,
@@ -50,7 +53,7 @@ const modes = {
     stops: Array.from({ length: 201 }, (_, i) => i / 2),
     unit: "% of alerts",
     bounds: [0, 100],
-    cut: (value) => list.byPrecision(value / 100),
+    cut: (of, value) => of.byPrecision(value / 100),
     from: (numbers) => (Number.isFinite(numbers.precision) ? Math.floor(1000 * numbers.precision) / 10 : 100),
     clean: (value) => value,
     words: (value) => `precision at least ${formatPercent(value / 100)}`,
@@ -85,45 +88,49 @@ function setBudget(mode, value, from) {
 }
 
 function show(rule) {
-  const found = rule.cut(state.value);
-  const cut = found === null ? list.cut(0) : found;
-  const numbers = list.numbers(cut);
-  const threshold = list.threshold(cut);
-  state.numbers = numbers;
-  showNumbers(numbers, threshold);
-  showLimits(numbers);
-  showBars(numbers);
-  showMarks(numbers, threshold);
-  all("#top-rows tbody tr").forEach((row) => {
-    row.classList.toggle("taken", Number(row.dataset.rank) <= numbers.alerts + 1e-9);
+  const found = lists.map((of) => rule.cut(of, state.value));
+  const cuts = found.map((cut, i) => (cut === null ? lists[i].cut(0) : cut));
+  const numbers = cuts.map((cut, i) => lists[i].numbers(cut));
+  state.numbers = numbers[0];
+  cuts.forEach((cut, i) => {
+    const threshold = lists[i].threshold(cut);
+    showNumbers(i, numbers[i], threshold);
+    showLimits(i, numbers[i]);
+    showBars(i, numbers[i]);
+    showMarks(i, numbers[i], threshold);
+    if (i > 0) showDifference(i, cuts);
   });
-  one("#budget-note").textContent = noteOn(found, cut);
+  all("#top-rows tbody tr").forEach((row) => {
+    row.classList.toggle("taken", Number(row.dataset.rank) <= numbers[0].alerts + 1e-9);
+  });
+  one("#budget-note").textContent = found.map((cut, i) => noteOn(cut, cuts[i], i)).filter(Boolean).join(" ");
   announce(rule, numbers);
 }
 
-function write(name, value, text) {
-  all(`[data-number="${name}"]`).forEach((place) => {
+function write(i, name, value, text) {
+  all(`[data-list="${i}"][data-number="${name}"]`).forEach((place) => {
     place.textContent = text;
     place.dataset.value = String(value);
   });
 }
 
-function showNumbers(numbers, threshold) {
-  ["alerts", "caught", "missed", "false_alarms"].forEach((name) => write(name, numbers[name], formatCount(numbers[name])));
-  ["precision", "recall", "fpr"].forEach((name) => write(name, numbers[name], formatPercent(numbers[name])));
-  write("lift", numbers.lift, Number.isFinite(numbers.lift) ? `${tidy(numbers.lift, 3)} ×` : "–");
-  write("threshold", threshold.value, threshold.text.replace("-", "−"));
-  one("#threshold-rule").textContent = threshold.rule;
+function showNumbers(i, numbers, threshold) {
+  ["alerts", "caught", "missed", "false_alarms"].forEach((name) =>
+    write(i, name, numbers[name], formatCount(numbers[name])));
+  ["precision", "recall", "fpr"].forEach((name) => write(i, name, numbers[name], formatPercent(numbers[name])));
+  write(i, "lift", numbers.lift, Number.isFinite(numbers.lift) ? `${tidy(numbers.lift, 3)} ×` : "–");
+  write(i, "threshold", threshold.value, threshold.text.replace("-", "−"));
+  one(`[data-list="${i}"][data-rule="threshold"]`).textContent = threshold.rule;
 }
 
-function showLimits(numbers) {
+function showLimits(i, numbers) {
   const pairs = {
     precision: [numbers.caught, numbers.alerts],
     recall: [numbers.caught, list.positives],
     fpr: [numbers.false_alarms, list.negatives],
   };
   Object.entries(pairs).forEach(([name, [successes, trials]]) => {
-    const place = one(`[data-limits="${name}"]`);
+    const place = one(`[data-list="${i}"][data-limits="${name}"]`);
     const limits = trials > 0 ? proportionLimits(successes, trials, data.confidence) : [NaN, NaN];
     place.textContent = trials > 0 ? formatLimits(limits) : "–";
     place.dataset.lower = String(limits[0]);
@@ -131,9 +138,32 @@ function showLimits(numbers) {
   });
 }
 
-function showBars(numbers) {
-  one("#bar-caught").style.width = `${100 * numbers.recall}%`;
-  one("#bar-right").style.width = `${100 * (numbers.precision || 0)}%`;
+function showBars(i, numbers) {
+  const widths = { caught: numbers.recall, right: numbers.precision || 0 };
+  all(`[data-list="${i}"][data-bar]`).forEach((bar) => (bar.style.width = `${100 * widths[bar.dataset.bar]}%`));
+}
+
+const formatSigned = (x) => {
+  const rounded = Math.round(x);
+  return rounded === 0 ? "0" : `${rounded > 0 ? "+" : "−"}${Math.abs(rounded).toLocaleString("en-US")}`;
+};
+
+/* By how much the first list finds more than another. */
+function showDifference(i, cuts) {
+  const { onlyFirst, onlySecond, both } = heldByOne(list, cuts[0], lists[i], cuts[i]);
+  const [lower, upper] =
+    state.mode === "k"
+      ? independentLimits(onlyFirst, onlySecond, state.value - both, data.confidence)
+      : pairedLimits(onlyFirst, onlySecond, list.positives, data.confidence);
+  const value = cuts[0].tp - cuts[i].tp;
+  const place = one(`[data-difference="${i}"]`);
+  const head = Math.abs(value) < 1e-9
+    ? `${names[0]} finds as many as ${names[i]}`
+    : `${names[0]} finds ${formatCount(Math.abs(value))} ${value > 0 ? "more" : "fewer"} than ${names[i]}`;
+  const limits = [lower, upper].map(formatSigned).join(" to ");
+  const verdict = lower > 0 || upper < 0 ? "Chance does not explain that." : "That may be chance.";
+  place.textContent = `${head} (${data.level} limits of the difference: ${limits}). ${verdict}`;
+  Object.assign(place.dataset, { value: String(value), lower: String(lower), upper: String(upper) });
 }
 
 /* From a value to a place in [0, 1] on an axis, as the figures were drawn. */
@@ -153,9 +183,9 @@ function valueAt(axis, place) {
   return axis.low * (axis.high / axis.low) ** place;
 }
 
-function mark(name, x, y) {
+function mark(name, i, x, y) {
   const scales = data.figures[name];
-  const group = one(`#figure-${name} .marker`);
+  const group = one(`#figure-${name} .marker.list-${i}`);
   const across = placeOn(scales.x, x);
   const seen = Number.isFinite(across) && across >= -1e-9 && across <= 1 + 1e-9 && !Number.isNaN(y);
   group.toggleAttribute("hidden", !seen);
@@ -172,32 +202,35 @@ function mark(name, x, y) {
   set("circle", { cx: left, cy: top });
 }
 
-function showMarks(numbers, threshold) {
-  mark("roc", numbers.fpr, numbers.recall);
-  mark("precision-at-k", numbers.alerts, numbers.precision);
-  mark("precision-recall", numbers.recall, numbers.precision);
-  mark("densities", threshold.value, null);
+function showMarks(i, numbers, threshold) {
+  mark("roc", i, numbers.fpr, numbers.recall);
+  mark("precision-at-k", i, numbers.alerts, numbers.precision);
+  mark("precision-recall", i, numbers.recall, numbers.precision);
+  mark(`densities-${i}`, i, threshold.value, null);
 }
 
-function noteOn(found, cut) {
+function noteOn(found, cut, i) {
+  const whose = lists.length > 1 ? `${names[i]}: ` : "";
   if (found === null) {
-    return `No threshold reaches this precision on these rows; the highest is ${formatPercent(list.bestPrecision())}.`;
+    const best = formatPercent(lists[i].bestPrecision());
+    return `${whose}No threshold reaches this precision on these rows; the highest is ${best}.`;
   }
   if (cut.part > 0) {
-    return `The list ends among ${formatCount(cut.tied)} rows of equal score, of which ${formatCount(cut.part)} fit; ` +
+    return `${whose}The list ends among ${formatCount(cut.tied)} rows of equal score, of which ${formatCount(cut.part)} fit; ` +
       "the counts are expected values of a random choice.";
   }
-  return cut.run === 0 ? "No row can be taken within this budget." : "";
+  return cut.run === 0 ? `${whose}No row can be taken within this budget.` : "";
 }
 
 let waiting = 0;
 function announce(rule, numbers) {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    one("#live").textContent =
-      `${rule.words(state.value)}: ${formatCount(numbers.caught)} of ${formatCount(list.positives)} positives caught, ` +
-      `${formatCount(numbers.missed)} missed, ${formatCount(numbers.false_alarms)} false alarms, ` +
-      `precision ${formatPercent(numbers.precision)}. ${one("#budget-note").textContent}`;
+    const said = numbers.map((found, i) =>
+      `${lists.length > 1 ? `${names[i]}: ` : ""}${formatCount(found.caught)} of ${formatCount(list.positives)} positives ` +
+      `caught, ${formatCount(found.missed)} missed, ${formatCount(found.false_alarms)} false alarms, ` +
+      `precision ${formatPercent(found.precision)}.`);
+    one("#live").textContent = `${rule.words(state.value)}: ${said.join(" ")} ${one("#budget-note").textContent}`;
   }, 300);
 }
 
@@ -210,11 +243,13 @@ const clicks = {
     const next = Math.min(run + 1, list.nRuns);
     setBudget("k", list.tp[next] + list.fp[next]);
   },
-  densities: (x) => {
-    const run = list.most((r) => r === 0 || list.scoreOf(r - 1)[0] > x);
-    setBudget("k", list.tp[run] + list.fp[run]);
-  },
 };
+lists.forEach((of, i) => {
+  clicks[`densities-${i}`] = (x) => {
+    const run = of.most((r) => r === 0 || of.scoreOf(r - 1)[0] > x);
+    setBudget("k", of.tp[run] + of.fp[run]);
+  };
+});
 
 Object.entries(clicks).forEach(([name, choose]) => {
   one(`#figure-${name}`).addEventListener("click", (event) => {

@@ -22,6 +22,7 @@ class RankedList {
     this.positives = this.tp[this.nRuns];
     this.negatives = this.fp[this.nRuns];
     this.total = this.positives + this.negatives;
+    if (data.positives !== undefined) this.runOfPositive = new Uint32Array(bytesOf(data.positives).buffer);
   }
 
   /* tp[r] and fp[r] count the rows of the first r runs. */

@@ -46,7 +46,10 @@ class Axis:
 
 @dataclass
 class Figure:
-    """A plane with two axes on which marks are drawn; `name` tells the page what to mark on it."""
+    """A plane with two axes on which marks are drawn; `name` tells the page what to mark on it.
+
+    It is about `n_lists` lists from number `first_list` on; the page moves a mark for each.
+    """
 
     name: str
     title: str
@@ -55,6 +58,8 @@ class Figure:
     y: Axis
     marks: list[str] = field(default_factory=list)
     legend: list[tuple[str, str]] = field(default_factory=list)
+    n_lists: int = 1
+    first_list: int = 0
 
     def points(self, x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
         """Places of points on the page."""
@@ -102,8 +107,15 @@ class Figure:
             f'aria-label="{escape(self.title)}. {escape(self.description)}">'
             f"{self._grid()}{''.join(self.marks)}"
             f'<rect class="frame" x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}"/>'
-            f'<g class="marker" hidden=""><line class="guide across"/><line class="guide down"/>'
-            f'<circle class="halo" r="6.5"/><circle class="dot" r="4"/></g></svg>'
+            f"{self._markers()}</svg>"
+        )
+
+    def _markers(self) -> str:
+        only = " only" if self.n_lists == 1 else ""
+        return "".join(
+            f'<g class="marker list-{i}{only}" hidden=""><line class="guide across"/><line class="guide down"/>'
+            f'<circle class="halo" r="6.5"/><circle class="dot" r="4"/></g>'
+            for i in range(self.first_list, self.first_list + self.n_lists)
         )
 
     def _grid(self) -> str:

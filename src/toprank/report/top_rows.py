@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.report.numbers_as_text import cell, number
+from toprank.report.numbers_as_text import cell, count, number
 
 MOST_COLUMNS = 30
 
 
 @dataclass(frozen=True)
 class TopRow:
-    """One row: place in the list, id, score, label, whether it is positive, other columns."""
+    """One row: place in the list, id, score, places in other lists, label, whether it is positive, other columns."""
 
     rank: int
     name: str
     score: str
+    places: list[str]
     label: str
     positive: bool
     cells: list[str]
@@ -28,44 +29,54 @@ class TopRow:
 
 @dataclass(frozen=True)
 class TopRows:
-    """The best rows and the names of their other columns."""
+    """The best rows, the names of their other columns, and those of other lists."""
 
     rows: list[TopRow]
     columns: list[str]
     n_columns: int
     id_name: str
+    others: list[str]
 
 
 def top_rows(
     scores: NDArray[Any],
-    y: NDArray[Any],
+    labels: Sequence[Any],
     positive: NDArray[np.bool_],
     *,
     ids: Sequence[Any] | None,
     table: Any,
     most: int,
+    others: Mapping[str, NDArray[Any]] | None = None,
 ) -> TopRows:
     """The best rows, at most so many, those of equal score in the order in which they came.
 
     Rows are called by their `ids`, by default numbers from 0, and shown with the columns of a table of pandas or
-    polars.
+    polars, and with their places in the lists of `others`, the last one of equal scores.
     """
     names = [] if table is None else [str(name) for name in table.columns]
     best = np.argsort(-scores, kind="stable")[:most]
     ids = None if ids is None else list(ids)
+    places = [_places(other, best) for other in (others or {}).values()]
     columns = [_column(table, place, best) for place in range(min(len(names), MOST_COLUMNS))]
     rows = [
         TopRow(
             rank=place + 1,
             name=str(row) if ids is None else cell(ids[row]),
             score=number(float(scores[row]), 6),
-            label=cell(y[row]),
+            places=[column[place] for column in places],
+            label=cell(labels[row]),
             positive=bool(positive[row]),
             cells=[column[place] for column in columns],
         )
-        for place, row in enumerate(best)
+        for place, row in enumerate(best.tolist())
     ]
-    return TopRows(rows, names[:MOST_COLUMNS], len(names), "Row" if ids is None else "Id")
+    return TopRows(rows, names[:MOST_COLUMNS], len(names), "Row" if ids is None else "Id", list(others or ()))
+
+
+def _places(scores: NDArray[Any], rows: NDArray[np.intp]) -> list[str]:
+    """The place of some rows in the list of these scores."""
+    rising = np.sort(scores)
+    return [count(len(scores) - below) for below in np.searchsorted(rising, scores[rows], side="left")]
 
 
 def _column(table: Any, place: int, rows: NDArray[np.intp]) -> list[str]:
