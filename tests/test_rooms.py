@@ -32,9 +32,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"decision", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},
     "files": {"decision", "inspection", "metrics", "persistence", "ranking", "selection"},
+    "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
-        "decision", "demo", "files", "inspection", "online", "persistence", "ranking", "report", "selection", "streams",
+        "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",
+        "selection", "streams",
     },
 }  # fmt: skip
 # Rooms that may ask for public names of the package itself, which loads them when they are used.

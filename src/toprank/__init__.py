@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from toprank.decision.alert_share import AlertShareClassifier
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
     from toprank.decision.top_k import TopKClassifier
+    from toprank.deployment.export import to_onnx
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import DegenerateSolutionWarning
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from toprank.online.uniexp import UniExp
     from toprank.pairwise.wmw import WMWRanker
     from toprank.persistence.model_file import load, save
-    from toprank.persistence.onnx_export import to_onnx
     from toprank.selection.compare import compare
     from toprank.selection.search import TopSearchCV
     from toprank.streams.run import stream
@@ -97,7 +97,7 @@ HOMES = {
     "path": "estimators.path",
     "save": "persistence.model_file",
     "stream": "streams.run",
-    "to_onnx": "persistence.onnx_export",
+    "to_onnx": "deployment.export",
     **dict.fromkeys(
         ["PatMatNP", "PatMat", "TauFPL", "TopMeanK", "TopPush", "TopPushK", "GrillNP", "Grill"], "estimators.top"
     ),

@@ -16,7 +16,7 @@ _EXTRAS = {
     "cli": ("typer", "rich", "polars"),
     "plot": ("matplotlib",),
     "report": ("jinja2",),
-    "onnx": ("onnx",),
+    "onnx": ("onnx", "onnxruntime", "skl2onnx"),
     "boost": ("lightgbm", "xgboost"),
     "dask": ("dask", "distributed"),
     "torch": ("torch",),

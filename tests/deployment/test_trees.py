@@ -1,0 +1,90 @@
+"""Trees in a graph give every score of the model to the last bits, also where rows fall on a split."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.tree import DecisionTreeClassifier
+
+from deployment.running import assert_same, run
+from toprank import NeymanPearsonClassifier, to_onnx
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 5))
+    X[:, 4] = random.integers(0, 4, 600)  # ties, and rows on splits
+    y = X[:, 0] + X[:, 1] ** 2 + random.normal(size=600) > 1.5
+    return X, np.where(y, "yes", "no")
+
+
+FORESTS = {
+    "tree": DecisionTreeClassifier(max_depth=4, random_state=0),
+    "one leaf": DecisionTreeClassifier(max_depth=1, min_samples_leaf=300, random_state=0),
+    "forest": RandomForestClassifier(12, random_state=0),
+    "extra": ExtraTreesClassifier(7, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "exponential": GradientBoostingClassifier(n_estimators=10, loss="exponential", random_state=0),
+    "from zero": GradientBoostingClassifier(n_estimators=3, init="zero", random_state=0),
+    "histogram": HistGradientBoostingClassifier(max_iter=10, random_state=0),
+}
+
+
+def lightgbm(**parameters):
+    package = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    return package.LGBMClassifier(n_estimators=10, verbose=-1, n_jobs=1, random_state=0, **parameters)
+
+
+def on_splits(X):
+    """Rows, and again with each number moved to its neighbours."""
+    return np.vstack([X, np.nextafter(X, np.inf), np.nextafter(X, -np.inf)])
+
+
+@pytest.mark.parametrize("method", ["auto", "predict_proba"])
+@pytest.mark.parametrize("name", [*FORESTS, "lightgbm"])
+def test_forests_and_their_thresholds(name, method, rows):
+    X, y = rows
+    model = lightgbm() if name == "lightgbm" else FORESTS[name]
+    model = NeymanPearsonClassifier(model, max_fpr=0.1, response_method=method, random_state=0).fit(X, y)
+    assert_same(model, on_splits(X), tolerance=1e-14)
+    assert_same(model.estimator_, on_splits(X), tolerance=1e-14)
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "histogram", "lightgbm", "lightgbm without gaps"])
+def test_missing_values(name, rows):
+    X, y = rows
+    X = X.copy()
+    gaps = X.copy()
+    gaps[::3, 0], gaps[1::4, 4] = np.nan, np.nan
+    model = lightgbm() if name.startswith("lightgbm") else FORESTS[name]
+    model = model.fit(X if "without" in name else gaps, y)
+    assert_same(model, gaps, tolerance=1e-14)
+
+
+def test_what_a_model_refuses_has_no_score(rows):
+    X, y = rows
+    model = FORESTS["boosting"].fit(X, y)
+    X = X[:3].copy()
+    X[1, 2] = np.nan
+    assert np.isnan(run(model, X)[0]).tolist() == [False, True, False]
+
+
+def test_what_has_no_export(rows):
+    X, y = rows
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    for model in (
+        HistGradientBoostingClassifier(max_iter=2, categorical_features=[4]),
+        GradientBoostingClassifier(n_estimators=2, init=DecisionTreeClassifier(max_depth=1)),
+        lightgbm(zero_as_missing=True),
+        lightgbm(linear_tree=True),
+        lightgbm(boosting_type="rf", bagging_freq=1, bagging_fraction=0.5),
+    ):
+        with pytest.raises(TypeError, match=f"{type(model).__name__} with .* has no ONNX export here"):
+            to_onnx(model.fit(X, y))
+    with pytest.raises(TypeError, match="categorical features"):
+        to_onnx(lightgbm(min_data_per_group=1, cat_smooth=1).fit(X, X[:, 4] % 2, categorical_feature=[4]))
