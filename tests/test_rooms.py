@@ -15,6 +15,7 @@ GROUND = {"arrays", "exceptions", "checks", "compiled", "docstrings", "log", "sa
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
+    "boosting": {"formulations"},
     "datasets": {"persistence"},  # which writes files whole or not at all
     "formulations": set(),
     "matrices": set(),
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }  # fmt: skip
 # Rooms that may ask for public names of the package itself, which loads them when they are used.
-FRONT = {"cli", "demo", "persistence", "report"}
+FRONT = {"boosting", "cli", "demo", "persistence", "report"}
 
 
 def _room(module: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toprank import (
+        boosting,
         datasets,
         decision,
         files,
@@ -66,6 +67,7 @@ __all__ = [
     "TopSearchCV",
     "UniExp",
     "WMWRanker",
+    "boosting",
     "compare",
     "datasets",
     "decision",

@@ -18,8 +18,6 @@ _EXTRAS = {
     "report": ("jinja2",),
     "onnx": ("onnx", "onnxruntime", "skl2onnx"),
     "boost": ("lightgbm", "xgboost"),
-    "dask": ("dask", "distributed"),
-    "torch": ("torch",),
 }
 
 

@@ -67,3 +67,23 @@ class Formulation:
             total_slope -= sign * float(slopes.sum())
         gradient[rows] += total_slope * p
         return loss, gradient, t
+
+    def curvature_of_groups(self, scores: Floats, positive: Mask, weights: Floats) -> Floats:
+        """Numbers d ≥ 0 such that moving any group of rows by the same amount bends a convex loss by at most Σ d.
+
+        The Hessian is Σ d⁰ (e − p)(e − p)ᵀ with d⁰ = a·ℓ''(t − s), and the weights of that of the threshold. For a
+        group G with the part P of p it is Σ_G d⁰ (1 − P)² + P² Σ d⁰ over the others, at most Σ_G d⁰ + P Σ d⁰.
+        """
+        rows = self.threshold_rows(positive)
+        t, p = self.threshold.evaluate(scores[rows], weights[rows])
+        share = weights[positive] / weights[positive].sum()
+        gaps = t - scores[positive]
+        bent = np.zeros(len(scores))
+        bent[positive] = share * self.surrogate.curvature(gaps)
+        if self.threshold.is_implicit:
+            slope = float(share @ self.surrogate.derivative(gaps))
+            among = weights[rows] / weights[rows].sum()
+            bent[rows] += self.threshold.implicit.curvature(scores[rows], among, t, slope)
+        total = float(bent.sum())
+        bent[rows] += total * p
+        return bent
