@@ -38,7 +38,10 @@ def test_from_fit_to_score(fitted, tmp_path):
         assert one["lower"] <= one["value"] <= one["upper"], one
     report = run("report", fitted / "test.csv", "-m", model, "-o", tmp_path / "r.html", "--title", "My alerts")
     assert report.exit_code == 0
-    assert "My alerts" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<h1>My alerts</h1>" in page
+    assert "labelled yes in the column fraud" in page
+    assert 'class="hit">yes ●' in page
     scored = run("score", fitted / "new.csv", "-m", model, "-o", tmp_path / "scores.csv", "--json")
     record = json.loads(scored.stdout)
     scores = pl.read_csv(tmp_path / "scores.csv")

@@ -26,6 +26,32 @@ def measures_text(record: dict[str, Any]) -> str:
     return counts + table([head, *lines])
 
 
+def compared_text(record: dict[str, Any]) -> str:
+    """Tables of the measures of columns of scores, and of the differences of the first to the others."""
+    names = list(record["columns"])
+    level = f"{100 * record['confidence']:g} %"
+    text = _measure_table({printable(name): record["columns"][name] for name in names}, ".4f")
+    others = {f"{printable(names[0])} - {printable(name)}": found for name, found in record["differences"].items()}
+    lines = [text, f"  in brackets the {level} interval"]
+    if others:
+        lines += ["differences on the same rows, with paired intervals:", _measure_table(others, "+.4f")]
+    return "\n".join(lines)
+
+
+def _measure_table(columns: dict[str, list[dict[str, Any]]], form: str) -> str:
+    """A line for each measure, with its value and interval in each column."""
+    titles = [one["title"] for one in next(iter(columns.values()))]
+    cells = [[_with_interval(found[i], form) for found in columns.values()] for i in range(len(titles))]
+    return table([["measure", *columns], *([title, *row] for title, row in zip(titles, cells, strict=True))])
+
+
+def _with_interval(one: dict[str, Any], form: str) -> str:
+    if one["value"] is None:
+        return "nan"
+    limits = "" if one["lower"] is None else f" ({one['lower']:{form}} to {one['upper']:{form}})"
+    return f"{one['value']:{form}}{limits}"
+
+
 def described(model: Any, data: str, path: str) -> str:
     """A short summary for people."""
     summary = model.summary_

@@ -1,8 +1,8 @@
-"""``toprank evaluate``: how good a model is at the top of the list."""
+"""``toprank evaluate``: how good a model, or columns of scores, are at the top of the list."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,8 @@ from toprank.exceptions import InputError
 @guarded
 def evaluate(
     data: options.Data,
-    model: options.Model,
+    model: options.MaybeModel = None,
+    scores: options.Score = None,
     target: options.Target = None,
     positive: options.Positive = None,
     k: Annotated[list[int] | None, typer.Option(min=1, help="Length of the list; may be repeated.")] = None,
@@ -25,33 +26,58 @@ def evaluate(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure a model on rows with labels, with confidence intervals.
+    """Measure a model, or columns of scores, on rows with labels, with confidence intervals.
 
     If the file is the one that the model was fitted to, only the rows held out there are used. Intervals of shares
-    are exact (Clopper and Pearson), that of the area is DeLong's.
+    are exact (Clopper and Pearson), that of the area is DeLong's. Of several columns of scores the first is compared
+    with each other one, with intervals of the differences on the same rows.
 
     [bold]Examples[/bold]
 
     toprank evaluate test.csv --model fraud.toprank
 
     toprank evaluate test.csv -m fraud.toprank --k 50 --k 200 --fpr 0.001 --json
+
+    toprank evaluate scores.csv --score ours --score incumbent --target fraud
     """
+    from toprank.cli.model_files import require_model_or_scores
+
+    require_model_or_scores(model, scores)
+    output = Output(as_json=as_json, quiet=quiet)
+    labels = {"target": target, "positive": positive}
+    given = {"k": k, "fpr": fpr, "confidence": confidence, "format": format, "delimiter": delimiter, "watcher": output}
+    try:
+        if model is not None:
+            _evaluate_model(data, model, output, **labels, **given)
+        else:
+            _evaluate_scores(data, scores or [], output, **labels, **given)
+    except InputError as error:
+        if error.parameter != "k":
+            raise
+        raise typer.BadParameter(told(error)) from None
+
+
+def _evaluate_model(data: str, path: str, output: Output, **given: Any) -> None:
     from toprank.cli.describing import measures_text
     from toprank.cli.model_files import load_model
     from toprank.files import evaluate_file
     from toprank.files.summary import plain
     from toprank.inspection import scorer_of
 
-    output = Output(as_json=as_json, quiet=quiet)
-    fitted = load_model(model, output)
-    labels = {"target": target, "positive": positive}
-    reading = {"format": format, "delimiter": delimiter}
-    try:
-        measures = evaluate_file(data, fitted, k=k, fpr=fpr, confidence=confidence, watcher=output, **labels, **reading)
-    except InputError as error:
-        if error.parameter != "k":
-            raise
-        raise typer.BadParameter(told(error)) from None
+    fitted = load_model(path, output)
+    measures = evaluate_file(data, fitted, **given)
     title = f"{type(scorer_of(fitted.estimator_)).__name__} on {measures.rows:,} rows of {data}:"
     record = plain(measures.record())
     output.result(record, f"{title}\n{measures_text(record)}")
+
+
+def _evaluate_scores(data: str, scores: list[str], output: Output, **given: Any) -> None:
+    from toprank.cli.describing import compared_text
+    from toprank.files import evaluate_scores
+    from toprank.files.summary import plain
+
+    measures = evaluate_scores(data, scores, **given)
+    record = plain(measures.record())
+    share = 100 * measures.positives / measures.rows
+    title = f"{measures.rows:,} rows of {data}, of which {measures.positives:,} ({share:.2g} %) are positive:"
+    output.result(record, f"{title}\n{compared_text(record)}")

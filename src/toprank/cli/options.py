@@ -36,6 +36,17 @@ Data = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="The saved model.", show_default=False)]
+MaybeModel = Annotated[
+    str | None, typer.Option("--model", "-m", metavar="FILE", help="The saved model.", show_default=False)
+]
+Score = Annotated[
+    list[str] | None,
+    of_table(
+        "--score",
+        metavar="COLUMN",
+        help="Column of scores, of whatever made them, instead of a model; repeated, they are compared.",
+    ),
+]
 NewModel = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")]
 Target = Annotated[str | None, of_table("--target", "-t", metavar="COLUMN", help="Column of the labels.")]
 Positive = Annotated[

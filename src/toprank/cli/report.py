@@ -1,9 +1,9 @@
-"""``toprank report``: one page about a model."""
+"""``toprank report``: one page about a model, or about columns of scores."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,43 +14,75 @@ from toprank.cli.output import Output, guarded
 @guarded
 def report(
     data: options.Data,
-    model: options.Model,
+    model: options.MaybeModel = None,
+    scores: options.Score = None,
     page: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = "report.html",
     target: options.Target = None,
     positive: options.Positive = None,
     id_column: options.Id = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title of the page; by default what the budget finds.")
+    ] = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Write a page about a model on rows with labels.
+    """Write a page about a model, or about columns of scores, on rows with labels.
 
     The page is one HTML file that needs no network: measures with intervals, plots, a slider for the budget of
     alerts, the rows at the top. If the file is the one that the model was fitted to, only the rows held out there are
-    used.
+    used. Several columns of scores stand side by side.
 
     [bold]Examples[/bold]
 
     toprank report test.csv --model fraud.toprank --output report.html
+
+    toprank report scores.csv --score ours --score incumbent --target fraud --output report.html
     """
-    from toprank.cli.model_files import check_writable, load_model
+    from toprank.cli.model_files import check_writable, require_model_or_scores
     from toprank.files import open_table
-    from toprank.files.workflow import rows_to_test
     from toprank.report import write_report
 
+    require_model_or_scores(model, scores)
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(page, "--output", data, model)
-    fitted = load_model(model, output)
-    source = open_table(data, format=format, delimiter=delimiter, zero_based=fitted.zero_based)
-    rows = rows_to_test(source, fitted, output, target=target, positive=positive, id_column=id_column, all_columns=True)
-    # the page looks into the model, so it gets what is inside, and rows as that takes them
-    X = fitted.rows(rows.X)
-    table = None if fitted.columns is None else rows.X.drop([] if rows.ids is None else rows.ids.name)
-    ids = None if rows.ids is None else rows.ids.to_list()
-    about = {"data_name": os.path.basename(data), "training_rows": fitted.summary_.get("data", {}).get("learned_from")}
+    reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
+    labels = {"target": target, "positive": positive, "id_column": id_column}
+    if model is not None:
+        rows, about = _of_model(data, model, output, reading, labels)
+    else:
+        from toprank.files.score_columns import read_scores
+
+        found = read_scores(open_table(data, **reading), scores or [], output, all_columns=True, **labels)
+        rows, about = found.rows, {"scores": found.scores, "table": found.rows.X, "target_name": target}
+    about |= {"y": rows.y, "title": title, "data_name": os.path.basename(data)}
+    if rows.ids is not None:
+        about |= {"ids": rows.ids.to_list(), "table": about["table"].drop(rows.ids.name)}
+    if rows.labels is not None:
+        about["labels"] = rows.labels.to_list()
     with output.noted_warnings(), output.progress("writing the page"):
-        write_report(page, fitted.estimator_, X, rows.y, ids=ids, table=table, title=title, **about)
+        write_report(page, **about)
     record = {"output": page, "rows": len(rows.y), "positives": int(rows.y.sum())}
     output.result(record, f"{page} is written, about {len(rows.y):,} rows; open it in a browser")
+
+
+def _of_model(
+    data: str, path: str, output: Output, reading: dict[str, Any], labels: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The rows to test a model with, and what the page is told of it."""
+    from toprank.cli.model_files import load_model
+    from toprank.files import open_table
+    from toprank.files.workflow import rows_to_test
+
+    fitted = load_model(path, output)
+    source = open_table(data, zero_based=fitted.zero_based, **reading)
+    rows = rows_to_test(source, fitted, output, all_columns=True, **labels)
+    return rows, {
+        # the page looks into the model, so it gets what is inside, and rows as that takes them
+        "model": fitted.estimator_,
+        "X": fitted.rows(rows.X),
+        "table": None if fitted.columns is None else rows.X,
+        "target_name": labels["target"] or fitted.target,
+        "training_rows": fitted.summary_.get("data", {}).get("learned_from"),
+    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from toprank.ranking.paired import Budget, area_half_width, found_differences
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,37 @@ class Measures:
         return {**record, "false_alarms": self.alerts - self.caught, "measures": values}
 
 
+@dataclass(frozen=True)
+class ScoreMeasures:
+    """What the scores of several columns are worth on the same rows.
+
+    `differences` has, for each column but the first, by how much the measures of the first are larger, with paired
+    limits.
+    """
+
+    rows: int
+    positives: int
+    confidence: float
+    columns: dict[str, list[Measure]]
+    differences: dict[str, list[Measure]]
+
+    def record(self) -> dict[str, Any]:
+        """For machines."""
+        return asdict(self)
+
+
+class _Counted(NamedTuple):
+    """A measure that counts the positives found at a budget, as a share of the trials."""
+
+    name: str
+    title: str
+    budget: Budget
+    trials: int
+
+
+AUC = ("auc", "area under the ROC curve")
+
+
 def measure(
     y: NDArray[np.int64],
     scores: NDArray[np.float64],
@@ -53,32 +86,84 @@ def measure(
     the curve has the approximate limits of DeLong. They are those of the report page. Of the list's lengths `ks`, those
     longer than the table are left out.
     """
-    from toprank.metrics import wmw_score
-    from toprank.ranking.intervals import delong
-    from toprank.ranking.ranked_list import RankedList
-
     above = scores > 0
     caught, alerts, positives = int(y[above].sum()), int(above.sum()), int(y.sum())
-    ranked: Any = RankedList.from_predictions(y, scores)
     values = [
         _share("precision", "precision of the alerts", caught, alerts, confidence),
         _share("tpr", "positives caught", caught, positives, confidence),
         _share("fpr", "false positive rate", alerts - caught, len(y) - positives, confidence),
+        *_at_the_top(y, scores, _counted(y, ks, rates), confidence),
     ]
-    for k in ks:
-        if k <= len(y):
-            found = ranked.operating_point(k=k).true_positives
-            values.append(_share(f"precision_at_{k}", f"precision of the best {k}", found, k, confidence))
+    return Measures(len(y), positives, alerts, caught, confidence, values)
+
+
+def measure_scores(
+    y: NDArray[np.int64],
+    scores: Mapping[str, NDArray[np.float64]],
+    *,
+    ks: Sequence[int] = (10, 100),
+    rates: Sequence[float] = (0.01, 0.05),
+    confidence: float = 0.95,
+) -> ScoreMeasures:
+    """Measure columns of scores, which have no threshold, and compare the first with each other one.
+
+    Limits are those of `measure`; those of differences are explained in `toprank.ranking.paired`.
+    """
+    counted = _counted(y, ks, rates)
+    columns = {name: _at_the_top(y, one, counted, confidence) for name, one in scores.items()}
+    (first, mine), *others = scores.items()
+    differences = {
+        name: _differences(y == 1, mine, other, counted, columns[first], columns[name], confidence)
+        for name, other in others
+    }
+    return ScoreMeasures(len(y), int(y.sum()), confidence, columns, differences)
+
+
+def _counted(y: NDArray[np.int64], ks: Sequence[int], rates: Sequence[float]) -> list[_Counted]:
+    positives = int(y.sum())
+    found = [_Counted(f"precision_at_{k}", f"precision of the best {k}", Budget("k", k), k) for k in ks if k <= len(y)]
     for rate in (0.0, *rates):
-        found = ranked.operating_point(max_fpr=rate).true_positives
         name = f"tpr_at_fpr_{rate:g}" if rate else "positives_at_top"
         title = (
             f"positives caught at {100 * rate:g} % false positives" if rate else "positives above the first negative"
         )
-        values.append(_share(name, title, found, positives, confidence))
-    lower, upper = delong(ranked, confidence)
-    values.append(Measure("auc", "area under the ROC curve", wmw_score(y, scores), lower, upper))
-    return Measures(len(y), positives, alerts, caught, confidence, values)
+        found.append(_Counted(name, title, Budget("max_fpr", rate), positives))
+    return found
+
+
+def _at_the_top(
+    y: NDArray[np.int64], scores: NDArray[np.float64], counted: Sequence[_Counted], confidence: float
+) -> list[Measure]:
+    from toprank.metrics import wmw_score
+    from toprank.ranking.intervals import delong
+    from toprank.ranking.ranked_list import RankedList
+
+    ranked: Any = RankedList.from_predictions(y, scores)
+    values = []
+    for one in counted:
+        found = ranked.operating_point(**{one.budget.kind: one.budget.value}).true_positives
+        values.append(_share(one.name, one.title, found, one.trials, confidence))
+    return [*values, Measure(*AUC, wmw_score(y, scores), *delong(ranked, confidence))]
+
+
+def _differences(
+    positive: NDArray[np.bool_],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    counted: Sequence[_Counted],
+    of_first: Sequence[Measure],
+    of_second: Sequence[Measure],
+    confidence: float,
+) -> list[Measure]:
+    budgets = [one.budget for one in counted]
+    found = found_differences(positive, first, second, budgets, confidence=confidence)
+    shares = [
+        Measure(one.name, one.title, *difference.times(1 / one.trials))
+        for one, difference in zip(counted, found, strict=True)
+    ]
+    area = of_first[-1].value - of_second[-1].value
+    half = area_half_width(positive, first, second, confidence=confidence)
+    return [*shares, Measure(*AUC, area, area - half, area + half)]
 
 
 def _share(name: str, title: str, successes: float, trials: int, confidence: float) -> Measure:

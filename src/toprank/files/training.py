@@ -23,7 +23,8 @@ Advance = Callable[[int], Any]
 class LabelledRows:
     """Rows, a frame of polars or a CSR array, with labels 0 and 1 and what the user should know.
 
-    There are no columns for svmlight and where a model knows them.
+    `labels` are those of the file, a series of texts, where it has such. There are no columns for svmlight and where a
+    model knows them.
     """
 
     X: Any
@@ -32,11 +33,13 @@ class LabelledRows:
     columns: Columns | None = None
     ids: Any = None
     notes: list[str] = field(default_factory=list)
+    labels: Any = None
 
     def part(self, rows: NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
         ids = None if self.ids is None else self.ids[rows]
-        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes)
+        labels = None if self.labels is None else self.labels[rows]
+        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes, labels)
 
 
 def read_to_learn(
@@ -52,7 +55,7 @@ def read_to_learn(
     """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance)
-    target, special = _special(source, target, id_column, [*ignore, *categorical])
+    target, special = special_columns(source, target, id_column, [*ignore, *categorical])
     if id_column == target or target in ignore:
         raise TableError(f"the target {target!r} cannot be the identifier or ignored too; name another column")
     kinds = source.kinds({*categorical, *special})
@@ -61,7 +64,7 @@ def read_to_learn(
     frame = _read_as_found(source, kinds, special, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
-    return _labelled(frame, target, positive, id_column, columns, [*columns.notes])
+    return labelled(frame, target, positive, id_column, columns, [*columns.notes])
 
 
 def read_to_test(
@@ -82,14 +85,14 @@ def read_to_test(
     if check_kind(source, model):
         return _read_sparse(source, target, positive, model.n_features_in_, advance)
     target, id_column = target or model.target, id_column or id_in(source, model)
-    target, special = _special(source, target, id_column)
+    target, special = special_columns(source, target, id_column)
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
     if all_columns:
         known = {*kinds, target, id_column, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
-    return _labelled(_read(source, kinds | special, advance), target, positive, id_column, None, [])
+    return labelled(read_columns(source, kinds | special, advance), target, positive, id_column, None, [])
 
 
 def check_kind(source: Any, model: Any) -> bool:
@@ -122,7 +125,7 @@ def id_in(source: Source, model: Any) -> str | None:
     return model.id_column if model.id_column in source.names else None
 
 
-def _special(
+def special_columns(
     source: Source, target: str | None, id_column: str | None, others: Collection[str] = ()
 ) -> tuple[str, dict[str, str]]:
     """The target, and how it and the identifier are read; all columns that are named must be there."""
@@ -133,7 +136,7 @@ def _special(
     return target, special
 
 
-def _read(source: Source, kinds: Mapping[str, str], advance: Advance) -> Any:
+def read_columns(source: Source, kinds: Mapping[str, str], advance: Advance) -> Any:
     """All rows of these columns."""
     pieces = []
     for batch in source.batches(kinds):
@@ -149,21 +152,23 @@ def _read_as_found(source: Source, kinds: dict[str, str], special: Mapping[str, 
     while True:
         wanted = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
         try:
-            return _read(source, {**wanted, **special}, advance)
+            return read_columns(source, {**wanted, **special}, advance)
         except NotANumberError as error:
             kinds.update(dict.fromkeys(error.columns, TEXT))
 
 
-def _labelled(
+def labelled(
     frame: Any, target: str, positive: str | None, id_column: str | None, columns: Columns | None, notes: list[str]
 ) -> LabelledRows:
+    """The rows that have a label; a note says how many have none."""
     y, known, positive = positive_rows(frame[target], positive)
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without a label in {target!r} are left out")
         frame, y = frame.filter(known), y[known]
     _require_both(y, f"in the column {target!r}")
     ids = frame[id_column] if id_column else None
-    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes)
+    labels = frame[target].str.strip_chars()
+    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes, labels)
 
 
 def _read_sparse(

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from toprank.exceptions import InputError, Message
+from toprank.exceptions import Message
 from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
 from toprank.files.measures import Measures, measure
 from toprank.files.model import TableModel
 from toprank.files.open import open_table
+from toprank.files.score_columns import require_lengths
 from toprank.files.summary import missing_values, plain, summary_of
 from toprank.files.training import LabelledRows, held_out_rows, read_to_learn, read_to_test, sum_of_labels
 from toprank.files.watching import Warner, Watcher
@@ -224,11 +225,7 @@ def evaluate_file(
     """
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
     rows = rows_to_test(source, model, watcher or Warner(), target=target, positive=positive)
-    for length in k or ():
-        if length > len(rows.y):
-            raise InputError.of(
-                "k", length, "must not be more than the {n} rows", "use a smaller number", n=len(rows.y)
-            )
+    require_lengths(k, len(rows.y))
     scores = np.asarray(model.decision_function(rows.X))
     return measure(rows.y, scores, ks=k or (10, 100), rates=fpr or (0.01, 0.05), confidence=confidence)
 

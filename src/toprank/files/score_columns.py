@@ -1,0 +1,158 @@
+"""Scores that are columns of a file, of whatever made them: what ``evaluate`` and ``report`` do without a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.exceptions import InputError
+from toprank.files.errors import TableError
+from toprank.files.measures import ScoreMeasures, measure_scores
+from toprank.files.open import open_table
+from toprank.files.source import NUMBER, VERBATIM, repeated, require_columns
+from toprank.files.svmlight_file import SvmlightTable
+from toprank.files.training import LabelledRows, labelled, read_columns, special_columns
+from toprank.files.watching import Warner, Watcher
+
+# The name that no column of a file has, for the numbers of its rows.
+_ROW = "\0row"
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """The scores by column, and the rows with their labels; other columns are texts as in the file."""
+
+    scores: dict[str, NDArray[np.float64]]
+    rows: LabelledRows
+
+
+def evaluate_scores(
+    path: str | os.PathLike[str],
+    scores: Sequence[str],
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    k: Sequence[int] | None = None,
+    fpr: Sequence[float] | None = None,
+    confidence: float = 0.95,
+    format: str | None = None,
+    delimiter: str | None = None,
+    watcher: Watcher | None = None,
+) -> ScoreMeasures:
+    r"""Measure columns of scores in a file, and compare the first with the others; ``toprank evaluate --score``.
+
+    No model is needed: the scores may come from anything, as long as larger means more likely positive. A row without a
+    score is refused, one without a label is left out with a note.
+
+    Parameters
+    ----------
+    path : path
+        Rows with scores and labels: CSV, Parquet or NumPy.
+    scores : sequence of str
+        Columns of scores.
+    target, positive : str
+        As in `fit_file`.
+    k, fpr, confidence
+        As in `evaluate_file`.
+    format, delimiter
+        As in `open_table`.
+    watcher : Watcher, optional
+        As in `fit_file`.
+
+    Returns
+    -------
+    ScoreMeasures
+        `columns` has the measures of each column, and `differences` by how much those of the first are larger than
+        those of each other one, with paired limits.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from toprank.files import evaluate_scores
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(500) < 0.2
+    >>> table = np.column_stack([rng.normal(size=500) + 2 * y, rng.normal(size=500) + y, y])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "scores.csv")
+    ...     np.savetxt(path, table, delimiter=",", header="ours,incumbent,fraud", comments="")
+    ...     found = evaluate_scores(path, ["ours", "incumbent"], target="fraud")
+    >>> found.columns["ours"][-1].name, round(found.columns["ours"][-1].value, 2)
+    ('auc', 0.92)
+    >>> difference = found.differences["incumbent"][-1]
+    >>> round(difference.value, 2), difference.lower > 0
+    (0.17, True)
+    """
+    source = open_table(os.fspath(path), format=format, delimiter=delimiter)
+    found = read_scores(source, scores, watcher or Warner(), target=target, positive=positive)
+    require_lengths(k, len(found.rows.y))
+    return measure_scores(
+        found.rows.y, found.scores, ks=k or (10, 100), rates=fpr or (0.01, 0.05), confidence=confidence
+    )
+
+
+def require_lengths(k: Sequence[int] | None, n_rows: int) -> None:
+    """Check that no list is longer than the table."""
+    for length in k or ():
+        if length > n_rows:
+            raise InputError.of("k", length, "must not be more than the {n} rows", "use a smaller number", n=n_rows)
+
+
+def read_scores(
+    source: Any,
+    scores: Sequence[str],
+    watcher: Watcher,
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    id_column: str | None = None,
+    all_columns: bool = False,
+) -> ScoredRows:
+    """The scores of all rows with a label; with `all_columns` the other columns too, as text."""
+    names = _check_names(source, scores, target, id_column)
+    target, special = special_columns(source, target, id_column)
+    kinds = {**dict.fromkeys(names, NUMBER), **special}
+    if all_columns:
+        known = {*kinds, *repeated(source.names)}
+        kinds |= {name: VERBATIM for name in source.names if name not in known}
+    with watcher.progress(f"reading {source.path}", source.size) as advance:
+        frame = read_columns(source, kinds, advance).with_row_index(_ROW)
+    rows = labelled(frame, target, positive, id_column, None, [])
+    for note in rows.notes:
+        watcher.note(note)
+    found = {name: rows.X[name].to_numpy() for name in names}
+    _refuse_missing(source, found, rows.X[_ROW].to_numpy())
+    rows.X = rows.X.drop([_ROW, *names])
+    return ScoredRows(found, rows)
+
+
+def _check_names(source: Any, scores: Sequence[str], target: str | None, id_column: str | None) -> list[str]:
+    if isinstance(source, SvmlightTable):
+        raise TableError(
+            f"scores are columns with names, and {source.path!r} is an svmlight file; give CSV, Parquet or NumPy"
+        )
+    names = [scores] if isinstance(scores, str) else list(scores)
+    if not names:
+        raise InputError.of("scores", names, "must name a column")
+    require_columns(source, names, "correct the name")
+    for name in names:
+        if names.count(name) > 1 or name in (target, id_column):
+            raise TableError(f"the column {name!r} is named twice; a score is neither another one nor target nor id")
+    return names
+
+
+def _refuse_missing(source: Any, scores: Mapping[str, NDArray[np.float64]], row_numbers: NDArray[Any]) -> None:
+    for name, column in scores.items():
+        wrong = np.flatnonzero(~np.isfinite(column))
+        if len(wrong):
+            what = "no score" if np.isnan(column[wrong[0]]) else f"the score {column[wrong[0]]}"
+            more = f", and {len(wrong) - 1:,} more rows have none" if len(wrong) > 1 else ""
+            raise TableError(
+                f"row {row_numbers[wrong[0]] + 1} of {source.path!r} has {what} in the column {name!r}{more}; every "
+                "row with a label needs a finite one: score it, or leave the row out"
+            )
