@@ -1,5 +1,5 @@
 # Needs Python 3.11 or newer and make; everything else is installed into .venv.
-#   make demo    train on embedded data, print a table, write a figure
+#   make demo    what 200 alerts a day find among card payments: data, table and figure in toprank-demo
 #   make test    run the test suite
 # Another interpreter: make test PYTHON=python3.12
 
@@ -28,7 +28,7 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(PIP) --editable ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.installed-plot
+demo: $(VENV)/.installed-demo
 	$(BIN)/python -m toprank.demo
 
 # one thread of BLAS for each of the processes
@@ -74,4 +74,4 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-newest .numba-bounds build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) toprank-demo $(VENV)-oldest $(VENV)-newest .numba-bounds build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

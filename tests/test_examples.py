@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -66,16 +68,28 @@ def test_displays(tmp_path, capsys):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_alerts(tmp_path, capsys, monkeypatch):
-    module = load_example("alerts")
-    if "TOPRANK_DATA" in os.environ:
-        caught = module.main(tmp_path / "figure.png", every=20)
-        assert len(caught) == 4
-        assert all(50 < number <= 200 for number in caught.values())
-        assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+def test_alerts(tmp_path, capsys):
+    found = load_example("alerts").main(tmp_path / "figure.png", every=50)
+    assert "LightGBM" in found
+    assert all(150 < number <= 241 for number in found.values())
+    best = int(re.search(r"the best that there can be +(\d+)", capsys.readouterr().out).group(1))
+    assert best == 241
+    assert found["PatMatNP, Gaussian"] > 1.2 * found["logistic regression"]
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_alerts_with_the_card_data_needs_their_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("TOPRANK_DATA", raising=False)
-    assert module.main(tmp_path / "none.png") == {}
+    assert load_example("alerts").main(tmp_path / "none.png", real=True) == {}
     assert "TOPRANK_DATA" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TOPRANK_DATA" not in os.environ, reason="needs the card data")
+def test_alerts_with_the_card_data(tmp_path):
+    found = load_example("alerts").main(tmp_path / "figure.png", real=True, every=20)
+    assert len(found) == 5
+    assert all(50 < number <= 200 for number in found.values())
 
 
 def test_online_auc(tmp_path):

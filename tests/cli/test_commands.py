@@ -210,8 +210,8 @@ def test_info_of_a_model_from_python(tmp_path):
 def test_demo(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr("toprank.demo.main", lambda arguments: calls.append(arguments) or 0)
-    assert run("demo", "--splits", "3", "-o", tmp_path / "d.png").exit_code == 0
-    assert calls == [["--splits", "3", "--out", str(tmp_path / "d.png")]]
+    assert run("demo", "-o", tmp_path / "folder").exit_code == 0
+    assert calls == [[str(tmp_path / "folder")]]
 
 
 def test_version_and_help():

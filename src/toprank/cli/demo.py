@@ -1,4 +1,4 @@
-"""``toprank demo``: what the methods do, on data that come with the package."""
+"""``toprank demo``: what 200 alerts a day find, on payments that come with the package."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from toprank.cli.output import guarded
 
 @guarded
 def demo(
-    splits: Annotated[int, typer.Option(min=2, help="Number of random splits.")] = 10,
-    figure: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the figure, as PNG.")
-    ] = "toprank-demo.png",
+    folder: Annotated[
+        str, typer.Option("--output", "-o", metavar="FOLDER", help="Where to write the files.")
+    ] = "toprank-demo",
 ) -> None:
-    """Compare some methods on two small data sets that come with the package; it takes some seconds.
+    """Show what 200 alerts a day find among card payments that come with the package; it takes some seconds.
+
+    It writes payments-train.csv and payments-test.csv, with which the other commands can be tried, and a figure.
 
     [bold]Examples[/bold]
 
     toprank demo
 
-    toprank demo --splits 3 --output demo.png
+    toprank demo --output somewhere
     """
-    from toprank.cli.model_files import check_writable
     from toprank.demo import main
 
-    check_writable(figure, "--output")
-    code = main(["--splits", str(splits), "--out", figure])
+    code = main([folder])
     if code:
         raise typer.Exit(code)
