@@ -216,7 +216,7 @@ def test_demo(tmp_path, monkeypatch):
 
 def test_version_and_help():
     assert run("--version").stdout == f"toprank {toprank.__version__}\n"
-    for command in ("fit", "score", "evaluate", "report", "compare", "stream", "info", "demo"):
+    for command in ("fit", "score", "evaluate", "report", "compare", "stream", "export", "info", "demo"):
         text = run(command, "--help").stdout
         assert "Examples" in text
         assert f"toprank {command}" in text

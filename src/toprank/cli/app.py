@@ -10,6 +10,7 @@ import typer
 from toprank.cli.compare import compare
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
+from toprank.cli.export import export
 from toprank.cli.fit import fit
 from toprank.cli.info import info
 from toprank.cli.report import report
@@ -30,7 +31,7 @@ def _paragraphs(text: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text or "").split("\n\n"))
 
 
-for _command in (fit, score, evaluate, report, compare, stream, info, demo):
+for _command in (fit, score, evaluate, report, compare, stream, export, info, demo):
     app.command(help=_paragraphs(_command.__doc__), no_args_is_help=_command not in (info, demo))(_command)
 
 

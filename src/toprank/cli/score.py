@@ -24,9 +24,13 @@ def score(
     share: Annotated[
         float | None, typer.Option(min=0, max=1, help="Write the best rows only, this share of them.")
     ] = None,
+    keep: Annotated[
+        str | None,
+        of_output(metavar="COLUMNS", help="Columns of the file to write too: all, or names such as amount,country."),
+    ] = None,
     safe_text: Annotated[
         bool,
-        of_output("--safe-text", help="Put ' before identifiers that a spreadsheet would take for a formula."),
+        of_output("--safe-text", help="Put ' before texts that a spreadsheet would take for a formula."),
     ] = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
@@ -37,8 +41,8 @@ def score(
 
     The output has a line for each row: its identifier (or its number), its score, and the decision: 1 if the score is
     above zero, the threshold of the model. With --top or --share only the best rows are written, best first, and of
-    equal ones those that come first. The file may be larger than the memory. Columns are found by name; columns that
-    the model does not know are not looked at.
+    equal ones those that come first. With --keep columns of the file follow. The file may be larger than the memory.
+    Columns are found by name; columns that the model does not know are not looked at.
 
     [bold]Examples[/bold]
 
@@ -46,7 +50,7 @@ def score(
 
     zcat new.csv.gz | toprank score - -m fraud.toprank -o -
 
-    toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction
+    toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction --keep amount,country
     """
     from toprank.cli.model_files import check_writable, load_model
     from toprank.files import score_file
@@ -73,6 +77,7 @@ def score(
         id_column=id_column,
         top=top,
         share=share,
+        keep="all" if keep == "all" else [name for name in (keep or "").split(",") if name],
         safe_text=safe_text,
         format=format,
         delimiter=delimiter,

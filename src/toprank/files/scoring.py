@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.exceptions import Message
+from toprank.exceptions import InputError, Message, Parameter
 from toprank.files.columns import prepared
 from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
 from toprank.files.open import open_table
-from toprank.files.source import VERBATIM, converted, numbered, polars, require_columns
+from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, converted, numbered, polars, repeated, require_columns
 from toprank.files.training import check_kind, id_in, needed_kinds
 from toprank.files.watching import Warner, Watcher
 from toprank.persistence.atomic import write_atomically
@@ -34,18 +34,28 @@ class Scores:
     """Scores of some rows, above zero for positives, and how far the file is read.
 
     Identifiers are a series of polars, as they stand in the file and named by their column; without such a column
-    numbers of rows from 1, named "row".
+    numbers of rows from 1, named "row". `kept` are further columns of the file, as texts that stand there.
     """
 
     ids: Any
     scores: NDArray[np.float64]
     position: int
+    kept: Any = None
 
     def frame(self) -> Any:
-        """A table with the identifier, the score, and the decision as 1 or 0."""
+        """A table with the identifier, the score, the decision as 1 or 0, and the columns that are kept.
+
+        A kept column of a name that is taken has "original_" before it.
+        """
         pl = polars()
         name = "id" if self.ids.name in ("score", "decision") else self.ids.name
-        return pl.DataFrame({name: self.ids, "score": self.scores, "decision": (self.scores > 0).astype(np.int8)})
+        columns = {name: self.ids, "score": self.scores, "decision": (self.scores > 0).astype(np.int8)}
+        for column in () if self.kept is None else self.kept:
+            name = column.name
+            while name in columns:
+                name = f"original_{name}"
+            columns[name] = column
+        return pl.DataFrame(columns)
 
 
 def without_formulas(frame: Any) -> Any:
@@ -57,17 +67,22 @@ def without_formulas(frame: Any) -> Any:
     return frame.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep()).rename(names)
 
 
-def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterator[Scores]:
+def score_rows(
+    source: Any, model: Any, id_column: str | None = None, keep: Sequence[str] | str = ()
+) -> Iterator[Scores]:
     """Score a table batch by batch; the next batch is read while one is scored.
 
-    Without `id_column` it is that of the model, where the file has it.
+    Without `id_column` it is that of the model, where the file has it. `keep` names columns to keep besides it, or is
+    "all".
     """
     if check_kind(source, model):
-        if id_column is not None:
-            raise TableError.saying(
-                "{id_column} is for columns with names, and {path!r} is an svmlight file; leave it out",
-                path=source.path,
-            )
+        for name, value in (("id_column", id_column), ("keep", keep)):
+            if value:
+                raise TableError.saying(
+                    "{given} is for columns with names, and {path!r} is an svmlight file; leave it out",
+                    given=Parameter(name, name),
+                    path=source.path,
+                )
         for batch in _ahead(source.batches(model.n_features_in_, 0.0)):
             scores = model.decision_function(batch.X)
             yield Scores(_numbers(batch.first_row, len(scores)), scores, batch.position)
@@ -76,12 +91,13 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
     id_column = id_column or id_in(source, model)
     if id_column is not None:
         require_columns(source, [id_column], "correct the name")
-    special = {} if id_column is None else {id_column: VERBATIM}
+    kept = [name for name in kept_columns(source, keep) if name != id_column]
+    special = dict.fromkeys(kept if id_column is None else [id_column, *kept], VERBATIM)
     learned = {name: kinds[name] for name in special if name in kinds}
     score = _scorer(model)
     for batch in _ahead(source.batches({**kinds, **special})):
         frame, where = batch.frame, numbered(source.path, batch.first_row)
-        if learned:  # an identifier that the model uses too
+        if learned:  # columns that the model uses too
             frame = frame.with_columns(converted(frame.select(list(learned)), learned, where))
         try:
             scores = score(frame)
@@ -91,7 +107,30 @@ def score_rows(source: Any, model: Any, id_column: str | None = None) -> Iterato
                 "leave it empty if it is missing"
             ) from None
         ids = _numbers(batch.first_row, len(scores)) if id_column is None else batch.frame[id_column]
-        yield Scores(ids, scores, batch.position)
+        yield Scores(ids, scores, batch.position, batch.frame.select(kept) if kept else None)
+
+
+def kept_columns(source: Any, keep: Sequence[str] | str) -> list[str]:
+    """The columns of a table that `keep` names, each once; "all" are those whose names are their own."""
+    if keep == "all":
+        several = {*repeated(source.names)}
+        names = [name for name in source.names if name not in several]
+    elif isinstance(keep, str):
+        raise InputError.of("keep", keep, "must be 'all' or a list of columns", f"use keep=[{keep!r}]")
+    else:
+        names = list(dict.fromkeys(keep))
+        require_columns(source, names, "correct the name in what to keep")
+    types = getattr(source, "types", {})
+    wrong = next((name for name in names if types.get(name, TEXT) not in (NUMBER, TEXT, DATE)), None)
+    if wrong is not None:
+        raise TableError.saying(
+            "the column {name!r} of {path!r} has values of the type {type}, which CSV does not hold; name the columns "
+            "to {keep}",
+            name=wrong,
+            path=source.path,
+            type=types[wrong],
+        )
+    return names
 
 
 def _scorer(model: Any) -> Callable[[Any], NDArray[np.float64]]:
@@ -157,6 +196,7 @@ def score_file(
     id_column: str | None = None,
     top: int | None = None,
     share: float | None = None,
+    keep: Sequence[str] | str = (),
     safe_text: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
@@ -164,7 +204,8 @@ def score_file(
 ) -> Scored:
     r"""Score the rows of a file into a CSV file, in constant memory; the command ``toprank score``.
 
-    A line has the identifier of a row (or its number), its score, and the decision: 1 if the score is above zero.
+    A line has the identifier of a row (or its number), its score, the decision: 1 if the score is above zero, and the
+    columns of the file that are kept.
 
     Parameters
     ----------
@@ -180,8 +221,11 @@ def score_file(
         Write so many rows only, best first.
     share : float, optional
         Write this share of the rows only, best first; they are counted before.
+    keep : "all" or sequence of str
+        Columns of the file to write too, as they stand there. One named like a column before it, as "score", is written
+        as "original_score".
     safe_text : bool, default=False
-        Put ' before identifiers that a spreadsheet would take for a formula.
+        Put ' before identifiers and kept texts that a spreadsheet would take for a formula.
     format, delimiter
         As in `open_table`.
     watcher : Watcher, optional
@@ -208,11 +252,11 @@ def score_file(
     """
     watcher = watcher or Warner()
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
-    _note_extra_columns(source, model, id_column, watcher)
+    _note_extra_columns(source, model, id_column, keep, watcher)
     count = Scored()
     with watcher.progress(f"scoring {source.path}", source.size) as advance:
         budget = _budget(source, model, top, share, watcher)
-        blocks = _blocks(source, model, id_column, budget, safe_text, count, advance)
+        blocks = _blocks(source, score_rows(source, model, id_column, keep), budget, safe_text, count, advance)
         if hasattr(output, "write"):
             for block in blocks:
                 output.write(block)
@@ -222,10 +266,12 @@ def score_file(
     return count
 
 
-def _note_extra_columns(source: Any, model: Any, id_column: str | None, watcher: Watcher) -> None:
-    if model.columns is None:
+def _note_extra_columns(
+    source: Any, model: Any, id_column: str | None, keep: Sequence[str] | str, watcher: Watcher
+) -> None:
+    if model.columns is None or keep == "all":
         return
-    known = {*model.columns, model.target, model.id_column, id_column, *model.summary_.get("left_out", {})}
+    known = {*model.columns, model.target, model.id_column, id_column, *model.summary_.get("left_out", {}), *keep}
     extra = [name for name in source.names if name not in known]
     if extra:
         watcher.note(f"the model does not know these columns, and they are not looked at: {listed(extra)}")
@@ -255,8 +301,7 @@ def _count_rows(source: Any, model: Any) -> int:
 
 def _blocks(
     source: Any,
-    model: Any,
-    id_column: str | None,
+    batches: Iterator[Scores],
     budget: int | None,
     safe_text: bool,
     count: Scored,
@@ -264,7 +309,7 @@ def _blocks(
 ) -> Iterator[bytes]:
     """The bytes of the output."""
     best = None if budget is None else Best(budget)
-    for batch in score_rows(source, model, id_column):
+    for batch in batches:
         frame = without_formulas(batch.frame()) if safe_text else batch.frame()
         header = count.rows == 0
         count.rows += len(frame)
