@@ -163,6 +163,21 @@ def test_folds(display):
         drawn.plot(xscale=xscale).figure_.draw_without_rendering()
 
 
+def test_bands_over_each_other_differ():
+    """In edges and hatches, not only in colours, and none hides what is below."""
+    X, y = sample(200)
+    ax = None
+    bands = []
+    for column in range(3):
+        display = PrecisionAtKDisplay.from_predictions(y, X[:, column], ax=ax)
+        ax = display.ax_
+        bands.append(display.band_)
+    looks = {(band.get_hatch(), str(band.get_linestyle())) for band in bands}
+    assert len(looks) == 3
+    assert all(band.get_facecolor()[0, 3] < 0.2 < band.get_edgecolor()[0, 3] for band in bands)
+    display.figure_.draw_without_rendering()
+
+
 def test_folds_with_dataframe_weights_and_strings():
     X, y = sample(300)
     frame, labels = pd.DataFrame(X, columns=list("abc")), np.where(y == 1, "yes", "no")

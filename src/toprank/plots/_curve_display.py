@@ -191,10 +191,7 @@ class CurveDisplay(Display):
             self.band.lower[kept],
             self.band.upper[kept],
             step=self.step,
-            color=self.line_.get_color(),
-            alpha=0.2,
-            linewidth=0,
-            gid=_style.REFERENCE,
+            **_style.band_style(ax, self.line_.get_color()),
         )
         folds = f", mean of {len(self.curves)} folds" if len(self.curves) > 1 else ""
         note = f"{100 * self.confidence:g} % band{folds}"

@@ -20,6 +20,8 @@ DASHES: tuple[Any, ...] = (
     (0, (10, 3)),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Bands lie over each other, so each has the edges and, but for the first, the hatch of its own.
+HATCHES = (None, "//", "\\\\", "..", "||", "--", "++")
 GREY = "#666666"
 # By their gids, curves already on the axes are counted, and lines for reference are drawn once.
 CURVE, REFERENCE = "toprank curve", "toprank reference"
@@ -52,6 +54,21 @@ def line_style(ax: Any) -> dict[str, Any]:
         "markevery": (0.05 + 0.03 * (number % 4), 0.25),
         "linewidth": 1.5,
         "gid": CURVE,
+    }
+
+
+def band_style(ax: Any, colour: Any) -> dict[str, Any]:
+    """How the band of the curve that was drawn last looks: little colour, so that what is below is seen, and edges."""
+    from matplotlib.colors import to_rgba
+
+    number = len(curves_on(ax)) - 1
+    return {
+        "facecolor": to_rgba(colour, 0.16 if number == 0 else 0.07),
+        "edgecolor": to_rgba(colour, 0.6 if number == 0 else 0.4),
+        "linestyle": DASHES[number % len(DASHES)],
+        "hatch": HATCHES[number % len(HATCHES)],
+        "linewidth": 0.7,
+        "gid": REFERENCE,
     }
 
 
