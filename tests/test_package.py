@@ -16,7 +16,14 @@ import toprank
 ROOT = Path(__file__).parents[1]
 HEAVY = ["numba", "matplotlib", "onnx", "pandas", "polars", "rich", "dask", "sklearn", "scipy", "tabmat"]
 MODULES = ["toprank", "toprank.boosting", "toprank.datasets", "toprank.decision", "toprank.metrics", "toprank.online"]
-MODULES += ["toprank.pairwise", "toprank.persistence", "toprank.plots", "toprank.report", "toprank.streams"]
+MODULES += [
+    "toprank.pairwise",
+    "toprank.persistence",
+    "toprank.plots",
+    "toprank.report",
+    "toprank.streams",
+    "toprank.trees",
+]
 
 
 def public_names():

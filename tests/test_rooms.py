@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"ranking"},
     "decision": {"base", "ranking"},
     "estimators": {"base", "formulations", "matrices", "solvers"},
+    "trees": {"base", "matrices"},  # a transformer: its leaves are a matrix, whoever reads it
     "pairwise": {"base", "matrices", "metrics", "solvers"},
     "inspection": {"base", "decision"},
     "persistence": {"base"},

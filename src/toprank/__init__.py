@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         report,
         selection,
         streams,
+        trees,
     )
     from toprank.decision.alert_share import AlertShareClassifier
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from toprank.selection.compare import compare
     from toprank.selection.search import TopSearchCV
     from toprank.streams.run import stream
+    from toprank.trees.leaf_features import LeafFeatures
 
 __version__ = "0.1.0.dev0"
 
@@ -56,6 +58,7 @@ __all__ = [
     "DegenerateSolutionWarning",
     "Grill",
     "GrillNP",
+    "LeafFeatures",
     "NeymanPearsonClassifier",
     "PatMat",
     "PatMatNP",
@@ -85,11 +88,13 @@ __all__ = [
     "stream",
     "streams",
     "to_onnx",
+    "trees",
 ]
 
 HOMES = {
     "AlertShareClassifier": "decision.alert_share",
     "DegenerateSolutionWarning": "exceptions",
+    "LeafFeatures": "trees.leaf_features",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",

@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from toprank.base import (
     BinaryClassifier,
     anew_or_unchanged,
-    check_indices,
-    check_magnitude,
     check_square,
     is_positive,
     two_classes,
 )
 from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._documentation import SHARED_TEXT
+from toprank.estimators._rows import check_rows, rows_to_score, training_rows
 from toprank.estimators._weights import usable_weights
 from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, BackEnd, Expansion, Features, Linear, Task, scores_of
 from toprank.exceptions import DegenerateSolutionWarning, Message
@@ -93,7 +92,7 @@ class TopClassifier(BinaryClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, LeafMatrix} of shape (n_samples, n_features)
             Rows to learn from; standardise them first. float32 stays float32.
         y : array-like of shape (n_samples,)
             Two classes; the second in sorted order is the positive one.
@@ -110,8 +109,7 @@ class TopClassifier(BinaryClassifier):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        check_indices(X)
+        X, y = training_rows(self, X, y)
         self.classes_ = two_classes(y, self)
         positive = is_positive(y, self.classes_)
         if get_tags(self).input_tags.pairwise:
@@ -127,10 +125,11 @@ class TopClassifier(BinaryClassifier):
                 f"{type(self).__name__} needs rows of both classes with a weight that counts; only one class is left: "
                 f"{self.classes_[int(positive.any())]!r}"
             )
-        check_magnitude(X)
+        back_end_of = self._back_end(formulation)
+        check_rows(X, as_features=back_end_of is Linear)
         task = Task(X, positive, weights, np.flatnonzero(kept), formulation, self.get_params(deep=False))
         with one_blas_thread():
-            back_end = self._back_end(formulation)(task)
+            back_end = back_end_of(task)
             solution, self.solver_ = back_end.solve(self._start(back_end))
             self._keep(back_end, without_noise(back_end.problem, solution))
 
@@ -181,7 +180,7 @@ class TopClassifier(BinaryClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
 
     def _check_parameters(self) -> None:

@@ -1,4 +1,4 @@
-"""The few operations that the solvers need of a matrix, dense or CSR.
+"""The few operations that the solvers need of a matrix, dense, CSR or with a storage of its own.
 
 Dense products are BLAS calls on blocks of rows, several at a time; the sparse sandwich product is a compiled loop over
 the rows that take part.
@@ -18,6 +18,7 @@ from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
+from toprank.matrices.own_storage import OwnStorage
 
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
@@ -41,8 +42,8 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
     n_features = X.shape[1]
     if issparse(X) and _cheaper_dense(X):
         X = X.toarray()
-    if issparse(X):
-        H = _csr_sandwich(X, active, weights)
+    if not isinstance(X, np.ndarray):
+        H = X.sandwich(active, weights) if isinstance(X, OwnStorage) else _csr_sandwich(X, active, weights)
         if centre is not None and len(active):
             mean = np.asarray(X.T @ weights, dtype=np.float64)
             H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
@@ -86,7 +87,7 @@ def _csr_sandwich(X: Any, active: Rows, weights: Floats) -> Floats:
 
 def matvec(X: Any, w: Floats) -> Floats:
     """X w, with sums in float64; a large dense X is multiplied in blocks of rows, on all cores."""
-    if issparse(X):
+    if not isinstance(X, np.ndarray):
         return np.asarray(X @ w)
     blocks = _blocks(len(X), X.shape[1])
     return np.concatenate(in_parallel(lambda block: np.concatenate([Z @ w for _, Z in _in_double(X, block)]), blocks))
@@ -94,7 +95,7 @@ def matvec(X: Any, w: Floats) -> Floats:
 
 def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
     """Xᵀ r, likewise."""
-    if issparse(X):
+    if not isinstance(X, np.ndarray):
         return np.asarray(X.T @ row_weights)
 
     def product(block: slice) -> Floats:
@@ -105,6 +106,8 @@ def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
 
 def weighted_squares(X: Any, row_weights: Floats) -> Floats:
     """Σ weightᵢ xᵢ² of each column."""
+    if isinstance(X, OwnStorage):
+        return X.weighted_squares(row_weights)
     squares = X.multiply(X) if issparse(X) else np.square(X)
     return np.asarray(squares.T @ row_weights)
 
@@ -125,6 +128,8 @@ def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:
 
 def products_of_rows(X: Any) -> NDArray[Any]:
     """All products of two rows, X Xᵀ, as an array."""
+    if isinstance(X, OwnStorage):
+        return X.products_between(np.arange(len(X)), np.arange(len(X)))
     products = X @ X.T
     return np.asarray(products.toarray() if issparse(products) else products)
 
@@ -138,12 +143,30 @@ def largest_eigenvalue(X: Any) -> float:
     return float(v @ v)
 
 
+def scaled_columns(X: Any, scale: Floats) -> Any:
+    """X diag(scale) in float64, for an X that is not dense."""
+    return X.scaled_columns(scale) if isinstance(X, OwnStorage) else X.astype(np.float64).multiply(scale).tocsr()
+
+
+def column_squares(X: Any) -> Floats:
+    """Σ xᵢ² of each column of an X that is not dense, in float64."""
+    if isinstance(X, OwnStorage):
+        return X.weighted_squares(np.ones(len(X)))
+    return np.asarray(np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=1), dtype=np.float64)
+
+
+def rows_as_csr(X: Any, rows: Rows) -> Any:
+    """Some rows: of a dense X an array, of others a CSR matrix."""
+    taken = X[rows]
+    return taken.tocsr() if isinstance(taken, OwnStorage) else taken
+
+
 def without_offset(X: Any) -> Any:
     """Dense X minus its column means, where a column hardly varies beside its mean, else X itself.
 
     A threshold shifts with the scores, so the direction is the same; differences of scores keep their digits.
     """
-    if issparse(X):
+    if not isinstance(X, np.ndarray):
         return X
     sample = X[:: max(1, len(X) // 1000)]
     mean, spread = sample.mean(axis=0, dtype=np.float64), sample.std(axis=0, dtype=np.float64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.arrays import Floats
+from toprank.matrices.own_storage import OwnStorage
 
 # Up to this number of sparse rows are made dense for the product with other sparse rows.
 _FEW_SPARSE_ROWS = 8
@@ -47,6 +48,8 @@ def float_type(X: Any) -> Any:
 
 def squared_norms(X: Any, centre: NDArray[Any] | None = None) -> Floats:
     """Squared norms of the rows, or of their differences from a centre, in float64 without a second copy of X."""
+    if isinstance(X, OwnStorage):
+        return X.squared_norms()
     if issparse(X):
         squares = without_duplicates(X).astype(np.float64).power(2)
         return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import in_parallel, matvec, transpose_matvec
+from toprank.matrices.own_storage import OwnStorage
 
 # Columns of a sparse matrix that are multiplied as dense ones, and the entries that such a column has at least.
 _DENSE_COLUMNS = 1000
@@ -29,7 +30,8 @@ class RowProducts:
     def __init__(self, X: Any) -> None:
         self.X, self.n, self.dtype = X, int(X.shape[0]), np.dtype(np.float64)
         if not issparse(X):
-            self.diagonal: Floats = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+            own = isinstance(X, OwnStorage)
+            self.diagonal: Floats = X.squared_norms() if own else np.einsum("ij,ij->i", X, X, dtype=np.float64)
             return
         self.diagonal = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
         entries = np.bincount(X.indices, minlength=X.shape[1])
@@ -49,6 +51,8 @@ class RowProducts:
 
     def between(self, rows_a: Rows, rows_b: Rows) -> Floats:
         """Products of some rows with others, in float64."""
+        if isinstance(self.X, OwnStorage):
+            return self.X.products_between(rows_a, rows_b)
         if not issparse(self.X):
             return np.asarray(self.X[rows_a].astype(np.float64) @ self.X[rows_b].astype(np.float64).T)
         right = self.frequent[rows_b].astype(np.float64).toarray().T

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, get_index_dtype, issparse
 
 from toprank.arrays import Floats, Mask, Rows
-from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, rows_as_csr, sandwich
 
 # Feature space is used up to this number of features.
 MOST_FEATURES = 3000
@@ -43,7 +43,7 @@ class WorkingRows:
     @classmethod
     def of(cls, X: Any, positives: Rows, threshold_rows: Rows) -> WorkingRows:
         """Copy rows of the data, in float64."""
-        rows = X[np.concatenate([positives, threshold_rows])]
+        rows = rows_as_csr(X, np.concatenate([positives, threshold_rows]))
         m = len(positives)
         if issparse(rows):
             signed = rows.astype(np.float64).tocsr()

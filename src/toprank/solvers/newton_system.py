@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, weighted_squares
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, scaled_columns, weighted_squares
 from toprank.solvers.problem import Recorder
 
 Solve = Callable[[Floats], Floats]
@@ -47,8 +46,8 @@ def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve
     Z are the centred rows times the roots of their weights.
     """
     root, scale = np.sqrt(weights), 1 / np.sqrt(ridge)
-    if issparse(rows):
-        rows, c = rows.astype(np.float64).multiply(scale).tocsr(), c * scale
+    if not isinstance(rows, np.ndarray):
+        rows, c = scaled_columns(rows, scale), c * scale
         mean = np.asarray(rows @ c)
         gram = products_of_rows(rows) - mean[:, None] - mean[None, :] + c @ c
     else:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from toprank.arrays import Rows
-from toprank.matrices.dense_or_sparse import largest_eigenvalue
+from toprank.matrices.dense_or_sparse import column_squares, largest_eigenvalue
 from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.problem import Problem
 
@@ -44,8 +44,8 @@ class Traits:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the data are sparse, of more columns than a system in them may have."""
-        return bool(issparse(self.problem.X) and self.problem.X.shape[1] > MOST_FEATURES)
+        """Whether the data are not dense, of more columns than a system in them may have."""
+        return not isinstance(self.problem.X, np.ndarray) and self.problem.X.shape[1] > MOST_FEATURES
 
     @cached_property
     def is_even(self) -> bool:
@@ -60,12 +60,12 @@ class Traits:
 
 
 def unevenness(X: Any) -> float:
-    """The largest eigenvalue of XᵀX for a CSR matrix, as a multiple of that of independent entries of equal variance.
+    """The largest eigenvalue of XᵀX for an X that is not dense, over that of independent entries of equal variance.
 
     It is bounded from below by the heaviest column and, unless that says enough, by the power method. The iterations of
     a gradient method grow with its root.
     """
-    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=1)
+    squares = column_squares(X)
     n_used = max(int(np.count_nonzero(squares)), 1)
     share = float(1 / np.sqrt(X.shape[0]) + 1 / np.sqrt(n_used)) ** 2
     independent = max(share * float(squares.sum()), float(np.finfo(float).tiny))

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.thresholds import top_mean
@@ -56,6 +55,7 @@ class _WorkingSetSolver:
         self.surrogate = problem.formulation.surrogate
         self.has_barrier = self.surrogate.is_own_barrier
         self.n, self.d = problem.X.shape
+        self.is_sparse = not isinstance(problem.X, np.ndarray)
         self.m, self.n_threshold = len(problem.positives), len(problem.threshold_rows)
         self.newest_scores, self.share_of_newest = incumbent.scores, 0.0
         self.size = self._first_size()
@@ -95,9 +95,9 @@ class _WorkingSetSolver:
         if self.d > MOST_FEATURES:
             size, above = 800.0, 1.0
         else:
-            entries = X.nnz / self.n if issparse(X) else self.d
-            cholesky = self.d**3 / 6 / max(entries, 1) ** 2 / (10 if issparse(X) else 1)
-            size, above = max(800.0, min(m if issparse(X) else m // 2, 4000 + m // 8), cholesky), 2.5
+            entries = X.nnz / self.n if self.is_sparse else self.d
+            cholesky = self.d**3 / 6 / max(entries, 1) ** 2 / (10 if self.is_sparse else 1)
+            size, above = max(800.0, min(m if self.is_sparse else m // 2, 4000 + m // 8), cholesky), 2.5
         if self.caps is not None:
             size = max(size, above / self.caps.mean())
         return int(size)

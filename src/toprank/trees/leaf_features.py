@@ -1,0 +1,253 @@
+"""The transformer from rows to the leaves that they fall into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
+
+from toprank.base import Estimator, anew_or_unchanged
+from toprank.checks import require_choice
+from toprank.exceptions import InputError
+from toprank.matrices.leaves import LeafMatrix
+from toprank.trees.sources import source_of
+
+
+@dataclass(eq=False, repr=False)
+class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
+    r"""The leaf that a row falls into, in each tree of one or several ensembles, as features of a linear model.
+
+    .. math:: \phi(x) = \frac{1}{\sqrt T} (e_{\ell_1(x)}, \dots, e_{\ell_T(x)})
+
+    The product of two rows is the share of the T trees in which they meet. A linear model on these features is an
+    additive ensemble of the same trees with new values in their leaves; with an estimator of the top family the values
+    are those that are best for the top, with a certificate.
+
+    A row that helped to grow a tree lies in a leaf that its own label has shaped, so that a list of training rows looks
+    better than one of new rows. With ``honest=True``, `fit_transform` gives of a training row only the leaves in the
+    trees that did not draw it, times T over their number; `transform` gives those in all trees. So `fit_transform` is
+    then not `fit` and `transform`, as with `TargetEncoder` of scikit-learn. A row that all trees drew has no leaves.
+
+    Parameters
+    ----------
+    trees : estimator or list of estimators, optional
+        Classifiers or regressors: ExtraTrees, RandomForest, GradientBoosting or HistGradientBoosting of scikit-learn,
+        models of LightGBM, XGBoost or CatBoost. They are cloned and fitted, unless they come in a
+        `sklearn.frozen.FrozenEstimator`. By default 300 extra trees on bootstrap samples, with at least 3 rows a leaf.
+    honest : bool, default=False
+        Whether `fit_transform` gives a training row only the trees that have not seen it. It needs forests with
+        ``bootstrap=True``. Frozen trees are taken for trees that have not seen the rows.
+    output : {"leaves", "csr"}, default="leaves"
+        A `LeafMatrix`, one small integer a tree and row, which the linear estimators of toprank read as it is; or a CSR
+        array for estimators of others, which has six to twelve times the size.
+    n_jobs : int, optional
+        Number of jobs that grow trees, for ensembles whose own `n_jobs` is None.
+    random_state : int, RandomState instance or None, default=None
+        Seed for ensembles whose own `random_state` is None.
+
+    Attributes
+    ----------
+    trees_ : list of estimators
+        The fitted ensembles.
+    n_leaves_ : ndarray of shape (n_trees,)
+        Number of leaves of each tree.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they are text.
+
+    References
+    ----------
+    Ren, Cao, Wei and Sun, Global refinement of random forest, CVPR 2015.
+    He et al., Practical lessons from predicting clicks on ads at Facebook, ADKDD 2014.
+    Scornet, Random forests and kernel methods, IEEE Transactions on Information Theory 62(3), 2016.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from toprank import LeafFeatures, PatMatNP
+    >>> from toprank.datasets import make_imbalanced
+    >>> X, y, _ = make_imbalanced(1000, random_state=0)
+    >>> model = make_pipeline(LeafFeatures(honest=True, random_state=0), PatMatNP(tau=0.05)).fit(X, y)
+    >>> bool(model[-1].dual_gap_ <= 1e-4)
+    True
+    >>> len(model[0].n_leaves_)
+    300
+    """
+
+    trees: Any = None
+    honest: bool = False
+    output: Literal["leaves", "csr"] = "leaves"
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the ensembles take them.
+        y : array-like of shape (n_samples,)
+            Labels, as the ensembles take them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for the ensembles that are fitted.
+
+        {fitted}
+        """
+        require_choice("output", self.output, ("leaves", "csr"))
+        with anew_or_unchanged(self):
+            self._grow(X, y, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Grow the trees, and give the leaves of the training rows, honest ones where that is asked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the ensembles take them.
+        y : array-like of shape (n_samples,)
+            Labels, as the ensembles take them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for the ensembles that are fitted.
+
+        Returns
+        -------
+        LeafMatrix or csr_array of shape (n_samples, n_leaves)
+            The leaves.
+        """
+        self.fit(X, y, sample_weight)
+        numbers = self._leaf_numbers(X)
+        return self._given(numbers, self._used(len(numbers)) if self.honest else None)
+
+    def transform(self, X: Any) -> Any:
+        """The leaves of rows in all trees.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows, as the ensembles take them.
+
+        Returns
+        -------
+        LeafMatrix or csr_array of shape (n_samples, n_leaves)
+            The leaves.
+        """
+        check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
+        numbers = self._leaf_numbers(X)
+        _check_n_features(self, X, reset=False)
+        return self._given(numbers, None)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns, such as "tree0_leaf3".
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
+        check_is_fitted(self)
+        names = [f"tree{t}_leaf{k}" for t, count in enumerate(self.n_leaves_) for k in range(count)]
+        return np.array(names, dtype=object)
+
+    def _ensembles(self) -> list[Any]:
+        """The ensembles as given, or the default one."""
+        if self.trees is None:
+            return [ExtraTreesClassifier(300, min_samples_leaf=3, bootstrap=True)]
+        given = list(self.trees) if isinstance(self.trees, Sequence) else [self.trees]
+        if not given:
+            raise InputError.of("trees", self.trees, "must have an ensemble at least", "use {trees=None}")
+        return given
+
+    def _grow(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        random = check_random_state(self.random_state)
+        fitted = [self._fitted(ensemble, X, y, sample_weight, random) for ensemble in self._ensembles()]
+        sources = [source_of(model) for model, _ in fitted]
+        for source in sources:
+            _check_features(source.model, X)
+        _check_feature_names(self, X, reset=True)
+        _check_n_features(self, X, reset=True)
+        self.trees_ = [model for model, _ in fitted]
+        self.n_leaves_ = np.concatenate([source.n_leaves for source in sources])
+        self._sources, self._frozen = sources, [frozen for _, frozen in fitted]
+        if self.honest:
+            self._check_honest()
+
+    def _fitted(
+        self, ensemble: Any, X: Any, y: Any, sample_weight: ArrayLike | None, random: np.random.RandomState
+    ) -> tuple[Any, bool]:
+        """A fitted ensemble, and whether it was so before."""
+        if isinstance(ensemble, FrozenEstimator):
+            return ensemble.estimator, True
+        if not (hasattr(ensemble, "fit") and hasattr(ensemble, "get_params")):
+            source_of(ensemble)  # says what is wrong with it
+        model = clone(ensemble)
+        parameters = model.get_params(deep=False)
+        if "random_state" in parameters and parameters["random_state"] is None:
+            model.set_params(random_state=random.randint(2**31 - 1))
+        if "n_jobs" in parameters and parameters["n_jobs"] is None and self.n_jobs is not None:
+            model.set_params(n_jobs=self.n_jobs)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return model.fit(X, y, **weights), False
+
+    def _leaf_numbers(self, X: Any) -> NDArray[Any]:
+        """The leaves of rows in all trees, numbered within each tree."""
+        parts = [source.leaf_numbers(X) for source in self._sources]
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _used(self, n_rows: int) -> NDArray[np.bool_]:
+        """Which trees have not seen which training row."""
+        parts = []
+        for source, frozen in zip(self._sources, self._frozen, strict=True):
+            parts.append(np.ones((n_rows, len(source.n_leaves)), bool) if frozen else ~source.seen(n_rows))
+        return np.hstack(parts)
+
+    def _check_honest(self) -> None:
+        for source, frozen in zip(self._sources, self._frozen, strict=True):
+            if not frozen and not source.is_bagged:
+                raise InputError.saying(
+                    "{honest=True} needs trees that have not seen each row, but all trees of {model} have; use a "
+                    "forest with bootstrap=True, or {honest=False}",
+                    model=type(source.model).__name__,
+                )
+
+    def _given(self, numbers: NDArray[Any], used: NDArray[np.bool_] | None) -> Any:
+        leaves = LeafMatrix.of(numbers, self.n_leaves_, used)
+        return leaves if self.output == "leaves" else leaves.tocsr()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        tags.non_deterministic = False
+        return tags
+
+
+def _check_features(model: Any, X: Any) -> None:
+    """Refuse rows of another number of features than a frozen ensemble was fitted to."""
+    fitted, shape = getattr(model, "n_features_in_", None), tuple(getattr(X, "shape", ()))
+    if fitted is not None and len(shape) == 2 and shape[1] != fitted:
+        raise InputError.saying(
+            "X has {found} features, but the trees of {model} were fitted to {fitted} features; pass the columns that "
+            "they know",
+            found=shape[1],
+            model=type(model).__name__,
+            fitted=fitted,
+        )

@@ -1,0 +1,69 @@
+"""Trees as plain arrays: what a forest of scikit-learn has grown, without its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.matrices.dense_or_sparse import in_parallel
+from toprank.matrices.leaves import number_type
+from toprank.trees._traversal import find_leaves
+
+# Rows that go through all trees at a time: they stay in the cache of a core.
+_BLOCK_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class PlainTrees:
+    """Nodes of all trees one after the other; a row goes left if its feature is at most the threshold.
+
+    `roots` are the first nodes of the trees. `left` and `right` are numbers of nodes, `feature` is −1 at a leaf,
+    `missing_left` says where a missing value goes, and `leaf` numbers the leaves within their tree.
+    """
+
+    roots: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.uint8]
+    leaf: NDArray[np.int32]
+    n_leaves: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, trees: Sequence[Any]) -> PlainTrees:
+        """The trees of decision trees of scikit-learn, which read rows in single precision."""
+        found = [tree.tree_ for tree in trees]
+        sizes = np.array([tree.node_count for tree in found], dtype=np.int64)
+        roots = np.cumsum(sizes) - sizes
+        is_leaf = [tree.children_left < 0 for tree in found]
+        return cls(
+            roots,
+            _joined([np.where(ends, -1, tree.feature) for tree, ends in zip(found, is_leaf, strict=True)], np.int32),
+            _joined([tree.threshold for tree in found], np.float64),
+            _joined([tree.children_left + root for tree, root in zip(found, roots, strict=True)], np.int32),
+            _joined([tree.children_right + root for tree, root in zip(found, roots, strict=True)], np.int32),
+            _joined([tree.missing_go_to_left for tree in found], np.uint8),
+            _joined([np.cumsum(ends) - 1 for ends in is_leaf], np.int32),
+            np.array([ends.sum() for ends in is_leaf], dtype=np.int64),
+        )
+
+    def leaf_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+        """The leaf of each row in each tree, of shape (n_rows, n_trees), in blocks of rows on all cores."""
+        numbers = np.empty((len(X), len(self.roots)), number_type(int(self.n_leaves.max()) - 1))
+        nodes = (self.feature, self.threshold, self.left, self.right, self.missing_left, self.leaf)
+
+        def fill(block: slice) -> NDArray[Any]:
+            find_leaves(X[block], self.roots, *nodes, numbers[block])
+            return numbers
+
+        in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
+        return numbers
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(parts).astype(kind)
