@@ -8,6 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import toprank
+from cli.support import transactions
+from toprank import PatMatNP
+from toprank.files import fit_file
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -99,6 +104,34 @@ def test_online_auc(tmp_path):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_service(tmp_path, monkeypatch):
+    client_of = pytest.importorskip("fastapi.testclient", reason="fastapi is not installed").TestClient
+    transactions(600).write_csv(tmp_path / "train.csv")
+    known = {"target": "fraud", "positive": "yes", "id_column": "transaction", "ignore": ["date", "note"]}
+    model = fit_file(tmp_path / "train.csv", PatMatNP(tau=0.05), **known, holdout=0)
+    toprank.save(model, tmp_path / "fraud.toprank")
+    monkeypatch.setenv("MODEL", str(tmp_path / "fraud.toprank"))
+    client = client_of(load_example("service").app)
+    frame = transactions(20, seed=1)
+    answer = client.post("/score", json=frame.to_dicts())
+    assert answer.status_code == 200
+    expected = model.decision_function(frame).tolist()
+    assert answer.json() == [{"score": score, "alert": score > 0} for score in expected]
+    gaps = [{"amount": 3, "country": None, "age": None, "abroad": "true"}, {"amount": 2.5, "abroad": True}]
+    assert len(client.post("/score", json=gaps).json()) == 2
+    refused = client.post("/score", json=[{"amount": 1.0}])
+    assert (refused.status_code, "has no column" in refused.json()["detail"]) == (422, True)
+    refused = client.post("/score", json=[gaps[0] | {"amount": "much"}])
+    assert (refused.status_code, "'amount'" in refused.json()["detail"]) == (422, True)
+    assert client.post("/score", json={"amount": 1}).status_code == 422
+    assert client.get("/health").json()["columns"] == model.columns
+
+
+def test_the_page_shows_the_service():
+    code = (EXAMPLES / "service.py").read_text(encoding="utf-8").split('"""\n\n', 1)[1]
+    assert code in (EXAMPLES.parent / "docs" / "howto" / "deploy.md").read_text(encoding="utf-8")
+
+
 def test_every_example_is_tested():
-    tested = {"alerts", "collapse", "displays", "kernel_fashion", "movielens", "online_auc", "pair_sums"}
+    tested = {"alerts", "collapse", "displays", "kernel_fashion", "movielens", "online_auc", "pair_sums", "service"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from deployment.running import assert_same, run
 from toprank import NeymanPearsonClassifier, to_onnx
+from toprank.boosting import objective
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,12 @@ def test_forests_and_their_thresholds(name, method, rows):
     model = NeymanPearsonClassifier(model, max_fpr=0.1, response_method=method, random_state=0).fit(X, y)
     assert_same(model, on_splits(X), tolerance=1e-14)
     assert_same(model.estimator_, on_splits(X), tolerance=1e-14)
+
+
+def test_an_objective_of_the_top_inside_lightgbm(rows):
+    X, y = rows
+    model = NeymanPearsonClassifier(lightgbm(objective=objective("TauFPL", tau=0.1)), max_fpr=0.1, random_state=0)
+    assert_same(model.fit(X, y == "yes"), on_splits(X), tolerance=1e-14)
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "histogram", "lightgbm", "lightgbm without gaps"])

@@ -120,9 +120,9 @@ def _histogram_boosting(model: Any) -> Forest:
 
 def _lightgbm(model: Any) -> Forest:
     content = model.booster_.dump_model()
-    name, *options = content["objective"].split()
+    name, *options = content.get("objective", "").split() or ["a function"]
     slopes = [float(one.removeprefix("sigmoid:")) for one in options if one.startswith("sigmoid:")]
-    if name != "binary" or len(slopes) != 1 or len(model.classes_) != 2:
+    if name not in ("binary", "a function") or len(model.classes_) != 2:
         raise TypeError(f"LGBMClassifier with objective={name!r} has no ONNX export here; use objective='binary'")
     if model.booster_.params.get("linear_tree") or content["average_output"]:
         raise TypeError(
@@ -130,7 +130,8 @@ def _lightgbm(model: Any) -> Forest:
         )
     best = model.best_iteration_ or len(content["tree_info"])
     trees = [_lightgbm_tree(one["tree_structure"]) for one in content["tree_info"][:best]]
-    return Forest(trees, {"decision_function": None, "predict_proba": slopes[0]})
+    # of an objective that is a function there are no probabilities, and LightGBM gives raw scores in their place
+    return Forest(trees, {"decision_function": None, "predict_proba": slopes[0] if slopes else None})
 
 
 @dataclass
