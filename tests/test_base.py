@@ -37,14 +37,14 @@ def test_only_the_first_parameters_may_be_given_by_place():
 
 def test_two_classes():
     owner = toprank.PatMat()
-    for labels in ([3, 1, 1], ["no", "yes"], np.array([True, False])):
+    for labels in ([-1, 1, -1], [0.0, 1.0], np.array([True, False])):
         classes = two_classes(labels, owner)
         assert classes.tolist() == sorted(set(np.asarray(labels).tolist()))
         assert is_positive(np.asarray(labels), classes).tolist() == [label == classes[1] for label in labels]
     with pytest.raises(ValueError, match=r"Only binary .* multiclass, with 3 classes; reduce it with .*binarize"):
         two_classes([1, 2, 3], owner)
     with pytest.raises(ValueError, match=r"PatMat needs two classes, got only one class: \[1\]; so$"):
-        two_classes([1, 1], owner, "; so")
+        two_classes([1, 1], owner, remedy="; so")
     with pytest.raises(ValueError, match="label 7, which is not one of the classes"):
         is_positive(np.array([0, 7, 1]), np.array([0, 1]))
 

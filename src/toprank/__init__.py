@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toprank.deployment.export import to_onnx
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
-    from toprank.exceptions import DegenerateSolutionWarning
+    from toprank.exceptions import DegenerateSolutionWarning, PositiveClassWarning
     from toprank.online.adaoam import AdaOAM
     from toprank.online.cbr import CBR
     from toprank.online.oam import OAM
@@ -62,6 +62,7 @@ __all__ = [
     "NeymanPearsonClassifier",
     "PatMat",
     "PatMatNP",
+    "PositiveClassWarning",
     "TauFPL",
     "TopKClassifier",
     "TopMeanK",
@@ -95,6 +96,7 @@ HOMES = {
     "AlertShareClassifier": "decision.alert_share",
     "DegenerateSolutionWarning": "exceptions",
     "LeafFeatures": "trees.leaf_features",
+    "PositiveClassWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",

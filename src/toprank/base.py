@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from toprank.docstrings import fill_class
 from toprank.exceptions import InputError
+from toprank.positive_class import POS_LABEL_TEXT, in_order, labels_text, warn_if_guessed
 
 _METHOD_TEXTS = {
     "rows_and_scores": """Parameters
@@ -49,13 +51,33 @@ class Estimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        fill_class(cls, {**_METHOD_TEXTS, **cls.shared_text})
+        fill_class(cls, {**_METHOD_TEXTS, **cls.shared_text, "pos_label": POS_LABEL_TEXT})
 
 
+class NoProbabilities:
+    """In place of a method that gives probabilities: it is not there, and the error says what helps."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        name, y = owner.__name__, "y"
+        classes = getattr(model, "__dict__", {}).get("classes_", np.arange(2)).tolist()
+        if classes != sorted(classes):  # CalibratedClassifierCV takes sorted classes only
+            y = f"y == {classes[1]!r}"
+        raise AttributeError(
+            f"{name} has no {self.name}: its scores order rows and are no probabilities; for these fit "
+            f"sklearn.calibration.CalibratedClassifierCV({name}(...)) to X and {y}"
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class BinaryClassifier(ClassifierMixin, Estimator, ABC):
     """Base of the classifiers of two classes: the decision is the sign of score minus threshold."""
 
-    classes_: NDArray[Any]
+    pos_label: Any = None
+
+    classes_: NDArray[Any] = field(init=False)
 
     @abstractmethod
     def decision_function(self, X: Any) -> NDArray[Any]:
@@ -73,6 +95,9 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
         """
         above = self.decision_function(X) > 0
         return np.asarray(self.classes_[above.astype(np.intp)])
+
+    predict_proba = NoProbabilities()
+    predict_log_proba = NoProbabilities()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,8 +124,11 @@ def anew_or_unchanged(estimator: Any) -> Iterator[None]:
         raise
 
 
-def two_classes(labels: Any, owner: Any, remedy: str = "") -> NDArray[Any]:
-    """The two classes among some labels in sorted order, of which the second is the positive one."""
+def two_classes(labels: Any, owner: Any, pos_label: Any = None, *, remedy: str = "") -> NDArray[Any]:
+    """The two classes among some labels as [negative, positive]: here it is decided which one is positive.
+
+    It is `pos_label`, else the last in sorted order, with a warning where that may not be meant.
+    """
     labels = np.asarray(labels)
     check_classification_targets(labels)
     classes = np.unique(labels)
@@ -110,8 +138,14 @@ def two_classes(labels: Any, owner: Any, remedy: str = "") -> NDArray[Any]:
             f"{len(classes)} classes; reduce it with toprank.datasets.binarize(y, positive=...)."
         )
     if len(classes) < 2:
-        raise ValueError(f"{type(owner).__name__} needs two classes, got only one class: {classes.tolist()}{remedy}")
-    return classes
+        raise ValueError(f"{_name(owner)} needs two classes, got only one class: {classes.tolist()}{remedy}")
+    if pos_label is None:
+        warn_if_guessed(classes, labels, _name(owner))
+    return in_order(classes, pos_label)
+
+
+def _name(owner: Any) -> str:
+    return owner if isinstance(owner, str) else type(owner).__name__
 
 
 def is_positive(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
@@ -120,7 +154,7 @@ def is_positive(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
     unknown = ~(positive | np.asarray(y == classes[0]))
     if unknown.any():
         label = y[unknown].tolist()[0]
-        raise ValueError(f"y has the label {label!r}, which is not one of the classes {classes.tolist()}")
+        raise ValueError(f"y has the label {label!r}, which is not one of the classes {labels_text(classes.tolist())}")
     return positive
 
 

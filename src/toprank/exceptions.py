@@ -134,5 +134,9 @@ class DegenerateSolutionWarning(UserWarning):
     """The zero vector is optimal, or no better one was found: the model ranks nothing; the message names remedies."""
 
 
+class PositiveClassWarning(UserWarning):
+    """Which class is positive, or which order levels have, was guessed; the message names it and how to say it."""
+
+
 class CacheWarning(UserWarning):
     """Compiled loops cannot be kept on disk, so that every process compiles them again; the message says why."""

@@ -17,6 +17,7 @@ def expected_failures(model):
     return {"check_classifiers_train": "the threshold is not at a probability of one half, which the check demands"}
 
 
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks(
     [AlertShareClassifier(LogisticRegression(), 0.5), AlertShareClassifier(PatMatNP(), 0.5)],
     expected_failed_checks=expected_failures,

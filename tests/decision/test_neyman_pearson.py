@@ -31,6 +31,7 @@ def expected_failures(model):
 
 
 # The data sets of the checks are small: with a bound of one half one held-out negative is enough.
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks(
     [
         NeymanPearsonClassifier(LogisticRegression(), 0.5, 0.5),

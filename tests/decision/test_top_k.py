@@ -24,6 +24,7 @@ DEPENDS_ON_THE_BATCH = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks(
     [TopKClassifier(LogisticRegression(), share=0.5)],
     expected_failed_checks=lambda estimator: DEPENDS_ON_THE_BATCH,
@@ -89,7 +90,8 @@ def test_labels_frames_and_weights():
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
     labels = np.where(y == 1, "fraud", "clean")
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    model = TopKClassifier(LogisticRegression(), share=0.01).fit(frame, labels, sample_weight=weight)
+    model = TopKClassifier(LogisticRegression(), share=0.01, pos_label="fraud")
+    model.fit(frame, labels, sample_weight=weight)
     reference = LogisticRegression().fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(model.decision_function(frame), reference.decision_function(X), atol=1e-3)
     assert model.feature_names_in_.tolist() == list(frame.columns)

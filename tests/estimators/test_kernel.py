@@ -174,7 +174,7 @@ def test_labels_and_frames(model):
     names = ["a", "b", "c"]
     labels = np.where(y == 1, "yes", "no")
     plain = rbf(model).fit(X, y)
-    fitted = rbf(model).fit(pd.DataFrame(X, columns=names), labels)
+    fitted = rbf(model).set_params(pos_label="yes").fit(pd.DataFrame(X, columns=names), labels)
     assert fitted.feature_names_in_.tolist() == names
     assert fitted.classes_.tolist() == ["no", "yes"]
     frame = pd.DataFrame(X, columns=names)
@@ -467,6 +467,7 @@ def expected_failures(estimator):
 # The checks compare models to 1e-7, so the optimum has to be found that exactly.
 @pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks(
     [
         TopPush(kernel="rbf", tol=1e-10),

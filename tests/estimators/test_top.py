@@ -50,6 +50,7 @@ def expected_failures(estimator):
 # apart, which the warning says.
 @pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks(
     [
         clone(model).set_params(
@@ -82,7 +83,7 @@ def test_containers_storages_and_labels(model):
         np.testing.assert_allclose(fitted.decision_function(frame), reference, atol=1e-8)
     labels = np.where(y == 1, "malignant", "benign")
     for X_stored in (csr_array(X), csr_matrix(X)):
-        fitted = quiet_fit(clone(model), X_stored, labels)
+        fitted = quiet_fit(clone(model).set_params(pos_label="malignant"), X_stored, labels)
         assert fitted.classes_.tolist() == ["benign", "malignant"]
         np.testing.assert_array_equal(fitted.predict(X_stored) == "malignant", fitted.decision_function(X_stored) > 0)
         if not isinstance(model, Grill | GrillNP):

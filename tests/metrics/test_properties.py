@@ -24,6 +24,7 @@ PARAMETERS = {
     "precision_at_recall": {"min_recall": 0.4},
     "recall_at_k": {"k": 7},
     "tpr_at_fpr": {"max_fpr": 0.2},
+    "roc_auc_score": {},
     "wmw_score": {},
 }
 # the values of these do not change when all weights are multiplied by one number

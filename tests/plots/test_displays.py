@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from toprank import TauFPL, WMWRanker
+from toprank import PositiveClassWarning, TauFPL, WMWRanker
 from toprank.metrics import positives_at_top, precision_at_k, tpr_at_fpr
 from toprank.plots import (
     GainDisplay,
@@ -183,7 +183,7 @@ def test_folds_with_dataframe_weights_and_strings():
     frame, labels = pd.DataFrame(X, columns=list("abc")), np.where(y == 1, "yes", "no")
     weight = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
     results = cross_validate(LogisticRegression(), frame, labels, cv=3, return_estimator=True, return_indices=True)
-    drawn = RocAtTopDisplay.from_cv_results(results, frame, labels, sample_weight=weight)
+    drawn = RocAtTopDisplay.from_cv_results(results, frame, labels, sample_weight=weight, pos_label="yes")
     kept = [np.count_nonzero(weight[rows]) for rows in results["indices"]["test"]]
     assert [curve.ranked.total for curve in drawn.curves] == kept
 
@@ -305,7 +305,8 @@ def test_labels_of_strings(positive):
     score = model.decision_function(X) * (1 if positive == "yes" else -1)
     assert drawn.curves[0].point.recall == tpr_at_fpr(labels, score, max_fpr=0.1, pos_label=positive)
     if positive == "yes":
-        default = RocAtTopDisplay.from_estimator(model, X, labels, max_fpr=0.1)
+        with pytest.warns(PositiveClassWarning, match="LogisticRegression takes 'yes'"):
+            default = RocAtTopDisplay.from_estimator(model, X, labels, max_fpr=0.1)
         assert default.curves[0].point == drawn.curves[0].point
 
 

@@ -33,6 +33,7 @@ SCORER = get_scorer("tpr_at_fpr", max_fpr=0.05)
 # The checks have some sets with classes that cannot be told apart, and folds of a few rows.
 @pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")  # for labels 1 and 2
 @parametrize_with_checks([TopSearchCV(PatMatNP(tau=0.3), {"alpha": [0.1, 1.0]}, scoring="roc_auc", cv=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -176,7 +177,7 @@ def test_default_scoring(model, scorer):
     y = (np.argsort(np.argsort(X[:, 0] + 3 * y)) >= 320).astype(int)
     X = StandardScaler().fit_transform(X)
     labels = np.where(y == 1, "yes", "no") if not isinstance(model, WMWRanker) else y
-    search = TopSearchCV(model, {"alpha": [0.01, 1.0]}, cv=FOLDS).fit(X, labels)
+    search = TopSearchCV(model, {"alpha": [0.01, 1.0]}, cv=FOLDS, pos_label=labels[np.argmax(y)]).fit(X, labels)
     plain = GridSearchCV(model, {"alpha": [0.01, 1.0]}, scoring=scorer, cv=FOLDS).fit(X, y)
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=0.02)
     assert search.score(X, labels) == pytest.approx(scorer(plain, X, y), abs=0.02)

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import _check_method_params
 
-from toprank.base import BinaryClassifier, is_positive, two_classes
+from toprank.base import BinaryClassifier
 from toprank.ranking.tie_runs import label_column, require_present
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Rule, Schema
 
@@ -70,10 +69,10 @@ class RoutesToSplitter:
         return router
 
 
-def check_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, NDArray[Any]]:
     """X that can be indexed and y as a vector; what is in X is the business of the wrapped estimator."""
     if y is None:
-        raise ValueError("the classifier requires y to be passed, but the target y is None; give the labels as y")
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None; give the labels as y")
     y = label_column(y, "y", warn=True)
     if y.dtype.kind == "O":
         require_present(y, "y", "drop such rows")
@@ -88,14 +87,6 @@ def splits_of(cv: Any, X: Any, y: NDArray[Any], *, classifier: bool, **params: A
     if not splits:
         raise ValueError("cv has no splits; give at least one pair of train and test rows, or a number of folds")
     return splits
-
-
-def classes_of(wrapper: WrapsClassifier, y: NDArray[Any]) -> NDArray[Any]:
-    """The two classes, of a frozen estimator its own; the second one is positive."""
-    frozen = isinstance(wrapper.estimator, FrozenEstimator)
-    classes = two_classes(getattr(wrapper.estimator, "classes_", y) if frozen else y, wrapper)
-    is_positive(y, classes)  # refuses other labels
-    return classes
 
 
 def row_arguments(X: Any, params: dict[str, Any], rows: NDArray[np.intp] | None = None) -> dict[str, Any]:

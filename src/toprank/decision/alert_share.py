@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
@@ -17,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
 from toprank.checks import require_flag, require_share
-from toprank.decision._rows import WrapsClassifier, check_rows, classes_of, row_arguments, rows_with_weight, take_names
+from toprank.decision._labels import coding_of
+from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import raised_order_statistic
 from toprank.exceptions import InputError
@@ -28,7 +28,8 @@ Rows = NDArray[np.intp]
 
 
 def _gives_probabilities(self: Any) -> bool:
-    return hasattr(getattr(self, "estimator_", self.estimator), "predict_proba")
+    _ = getattr(self, "estimator_", self.estimator).predict_proba  # the error of an estimator of ours says what helps
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -63,6 +64,7 @@ class AlertShareClassifier(WrapsClassifier):
         Where scores come from; "auto" takes the first that there is.
     random_state : int, RandomState or None, default=None
         Seed of the choice of rows, with `shuffle`.
+    {pos_label} An estimator inside that names one is enough.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class AlertShareClassifier(WrapsClassifier):
         The threshold on the scores: the order statistic, raised by a few rounding errors so that a row equal to the one
         it came from stays below.
     estimator_ : estimator
-        The fitted model.
+        The fitted model; it was given 0 and 1 for labels other than 0 and 1, -1 and 1, False and True.
     n_calibration_ : int
         Number of held-out rows.
     rank_ : int
@@ -127,7 +129,7 @@ class AlertShareClassifier(WrapsClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
-            Two classes; the second in sorted order is the positive one.
+            Two classes, of which `pos_label` is the positive one.
         **params : dict
             Arguments of the estimator's `fit`, such as `sample_weight`; by metadata routing where that is enabled.
             Weights matter to training alone, but a weight of 0 removes a row altogether.
@@ -135,7 +137,7 @@ class AlertShareClassifier(WrapsClassifier):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y)
+        X, y = check_rows(X, y, type(self).__name__)
         if _routing_enabled():
             params = dict(process_routing(self, "fit", **params).estimator.fit)
         with anew_or_unchanged(self):
@@ -144,7 +146,8 @@ class AlertShareClassifier(WrapsClassifier):
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
         kept = np.flatnonzero(rows_with_weight(y, params))
-        self.classes_ = classes_of(self, y)
+        coding = coding_of(self, y)
+        self.classes_ = np.asarray(coding.classes)
         train, held_out = self._split(kept, y)
         above = floor(self.share * (len(held_out) + 1) * (1 + ROUNDING)) - 1
         if above < 0:
@@ -154,9 +157,10 @@ class AlertShareClassifier(WrapsClassifier):
                 needed=ceil((1 - ROUNDING) / self.share) - 1,
                 n=len(held_out),
             )
-        self.estimator_ = clone(self.estimator)
+        self.estimator_ = coding.told(self.estimator)
         if not isinstance(self.estimator, FrozenEstimator):
-            self.estimator_.fit(_safe_indexing(X, train), y[train], **row_arguments(X, params, train))
+            labels = coding.codes(y)[train]
+            self.estimator_.fit(_safe_indexing(X, train), labels, **row_arguments(X, params, train))
         scores = score_column(scores_of(self.estimator_, _safe_indexing(X, held_out), self.response_method), "scores")
         self.n_calibration_ = len(held_out)
         self.rank_ = len(held_out) - above

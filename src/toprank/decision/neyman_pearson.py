@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged
 from toprank.checks import is_count, require_choice, require_flag, require_share
+from toprank.decision._labels import coding_of
 from toprank.decision._rows import (
     RoutesToSplitter,
     WrapsClassifier,
     check_rows,
-    classes_of,
     row_arguments,
     rows_with_weight,
     splits_of,
@@ -33,11 +33,13 @@ from toprank.exceptions import InputError, Message
 from toprank.saved_state import FLAG, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
+Splits = list[tuple[Rows, Rows]]
 
 
 def _gives_probabilities(self: Any) -> bool:
     models = getattr(self, "estimators_", None)
-    return hasattr(models[0] if models else self.estimator, "predict_proba")
+    _ = (models[0] if models else self.estimator).predict_proba  # the error of an estimator of ours says what helps
+    return True
 
 
 @dataclass(eq=False, repr=False)
@@ -86,6 +88,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         Number of folds to fit at the same time.
     random_state : int, RandomState or None, default=None
         Seed of the choice of held-out negatives, for a float or an integer `cv` with `shuffle`.
+    {pos_label} An estimator inside that names one is enough.
 
     Attributes
     ----------
@@ -93,7 +96,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         The threshold on the scores: the order statistic, raised by a few rounding errors so that a row equal to the one
         it came from stays below. For a unanimous vote zero, as the vote compares ``score - threshold`` of each model.
     estimator_ : estimator
-        The fitted model; not there for a unanimous vote.
+        The fitted model; not there for a unanimous vote. It was given 0 and 1 for labels other than 0 and 1, -1 and 1,
+        False and True.
     estimators_ : list of estimators
         The fitted models, one but for a unanimous vote.
     thresholds_ : ndarray of shape (n_models,)
@@ -176,7 +180,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
-            Two classes; the second in sorted order is the positive one. For a frozen estimator negatives are enough.
+            Two classes, of which `pos_label` is the positive one. For a frozen estimator negatives are enough.
         **params : dict
             Arguments of the estimator's `fit`, such as `sample_weight`, and `groups` of the splitter; by metadata
             routing where that is enabled. Weights matter to training alone: the threshold counts each held-out negative
@@ -185,7 +189,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y)
+        X, y = check_rows(X, y, type(self).__name__)
         fit_params, split_params = self._route(params)
         with anew_or_unchanged(self):
             self._fit(X, y, fit_params, split_params)
@@ -193,13 +197,12 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
         kept = rows_with_weight(y, fit_params)
-        self.classes_ = classes_of(self, y)
+        coding = coding_of(self, y)
+        self.classes_ = np.asarray(coding.classes)
         negative = kept & (y != self.classes_[1])
         splits = self._splits(X, y, kept, negative, split_params)
-        if self.combine == "refit" and len(splits) > 1:
-            self._fit_pooled(X, y, splits, fit_params, int(negative.sum()))
-        else:
-            self._fit_each(X, y, splits, fit_params, int(negative.sum()))
+        fit = self._fit_pooled if self.combine == "refit" and len(splits) > 1 else self._fit_each
+        fit(coding.told(self.estimator), X, coding.codes(y), splits, fit_params, int(negative.sum()))
         take_names(self, self.estimators_[0])
 
     def _check_parameters(self) -> None:
@@ -220,7 +223,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
 
     def _splits(
         self, X: Any, y: NDArray[Any], kept: NDArray[np.bool_], negative: NDArray[np.bool_], params: dict[str, Any]
-    ) -> list[tuple[Rows, Rows]]:
+    ) -> Splits:
         """Rows to train on and held-out negatives, once for each model; only rows that are kept."""
         rows, negatives = np.flatnonzero(kept), np.flatnonzero(negative)
         if isinstance(self.estimator, FrozenEstimator):
@@ -239,7 +242,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
         return [_usable(train, test, kept, negative) for train, test in pairs]
 
-    def _own_splits(self, rows: Rows, negatives: Rows) -> list[tuple[Rows, Rows]]:
+    def _own_splits(self, rows: Rows, negatives: Rows) -> Splits:
         """A share of the negatives, or folds of them; positives stay in training."""
         shuffled = check_random_state(self.random_state).permutation if self.shuffle else np.flip
         order = shuffled(negatives)  # without a shuffle the last ones first
@@ -254,22 +257,22 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         left_out = [np.concatenate(pair) for pair in zip(folds, positives, strict=True)]
         return [(np.setdiff1d(rows, out), fold) for out, fold in zip(left_out, folds, strict=True)]
 
-    def _fit_each(self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any], n: int) -> None:
+    def _fit_each(self, inner: Any, X: Any, y: Any, splits: Splits, params: dict[str, Any], n: int) -> None:
         """A model and a threshold for each split; a row is positive if it is above all of them."""
         rules = [self._rule(len(held_out), n) for _, held_out in splits]
-        fits = self._fit_splits(X, y, splits, params)
+        fits = self._fit_splits(inner, X, y, splits, params)
         self.estimators_ = [model for model, _ in fits]
         self.thresholds_ = np.array([rule.threshold(scores) for rule, (_, scores) in zip(rules, fits, strict=True)])
         self._describe(min(rules, key=lambda rule: rule.violation_probability), guaranteed=True)
 
-    def _fit_pooled(self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any], n: int) -> None:
+    def _fit_pooled(self, inner: Any, X: Any, y: Any, splits: Splits, params: dict[str, Any], n: int) -> None:
         """One threshold from the held-out scores of all splits, for a model of all rows."""
         held_out = np.concatenate([rows for _, rows in splits])
         if len(np.unique(held_out)) < len(held_out):
             raise ValueError("combine='refit' needs splits that hold out each negative at most once; use folds")
         rule = self._rule(len(held_out), n)
-        scores = np.concatenate([scores for _, scores in self._fit_splits(X, y, splits, params)])
-        self.estimators_ = [clone(self.estimator).fit(X, y, **row_arguments(X, params))]
+        scores = np.concatenate([scores for _, scores in self._fit_splits(inner, X, y, splits, params)])
+        self.estimators_ = [clone(inner).fit(X, y, **row_arguments(X, params))]
         self.thresholds_ = np.array([rule.threshold(scores)])
         self._describe(rule, guaranteed=False)
 
@@ -286,11 +289,11 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
             ) from None
 
     def _fit_splits(
-        self, X: Any, y: Any, splits: list[tuple[Rows, Rows]], params: dict[str, Any]
+        self, inner: Any, X: Any, y: Any, splits: Splits, params: dict[str, Any]
     ) -> list[tuple[Any, NDArray[Any]]]:
         """The fitted model of each split and the scores of its held-out negatives."""
         fits = (
-            delayed(_fit_and_score)(clone(self.estimator), X, y, train, held_out, params, self.response_method)
+            delayed(_fit_and_score)(clone(inner), X, y, train, held_out, params, self.response_method)
             for train, held_out in splits
         )
         return list(Parallel(n_jobs=self.n_jobs)(fits))

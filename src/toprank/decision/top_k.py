@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
@@ -15,7 +14,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from toprank.base import anew_or_unchanged
 from toprank.checks import is_count
-from toprank.decision._rows import WrapsClassifier, check_rows, classes_of, row_arguments, rows_with_weight, take_names
+from toprank.decision._labels import coding_of
+from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.exceptions import InputError
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
@@ -45,11 +45,12 @@ class TopKClassifier(WrapsClassifier):
         ``1 / share`` rows gets none.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Where scores come from; "auto" takes the first that there is.
+    {pos_label} An estimator inside that names one is enough.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted model.
+        The fitted model; it was given 0 and 1 for labels other than 0 and 1, -1 and 1, False and True.
     classes_ : ndarray of shape (2,)
         The labels; the second one is the positive class.
     n_features_in_ : int
@@ -86,22 +87,23 @@ class TopKClassifier(WrapsClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
-            Two classes; the second in sorted order is the positive one.
+            Two classes, of which `pos_label` is the positive one.
         **params : dict
             Arguments of the estimator's `fit`, such as `sample_weight`; by metadata routing where that is enabled.
 
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y)
+        X, y = check_rows(X, y, type(self).__name__)
         if _routing_enabled():
             params = dict(process_routing(self, "fit", **params).estimator.fit)
         rows_with_weight(y, params)
         with anew_or_unchanged(self):
-            self.classes_ = classes_of(self, y)
-            self.estimator_ = clone(self.estimator)
+            coding = coding_of(self, y)
+            self.classes_ = np.asarray(coding.classes)
+            self.estimator_ = coding.told(self.estimator)
             if not isinstance(self.estimator, FrozenEstimator):
-                self.estimator_.fit(X, y, **row_arguments(X, params))
+                self.estimator_.fit(X, coding.codes(y), **row_arguments(X, params))
             take_names(self, self.estimator_)
         return self
 

@@ -95,7 +95,7 @@ class TopClassifier(BinaryClassifier):
         X : {array-like, sparse matrix, dataframe, LeafMatrix} of shape (n_samples, n_features)
             Rows to learn from; standardise them first. float32 stays float32.
         y : array-like of shape (n_samples,)
-            Two classes; the second in sorted order is the positive one.
+            Two classes, of which `pos_label` is the positive one.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 equals a repeated row, a weight of 0 a removed one. Rows whose weight cannot change the result
             at double precision are left out, with a warning.
@@ -110,7 +110,7 @@ class TopClassifier(BinaryClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         X, y = training_rows(self, X, y)
-        self.classes_ = two_classes(y, self)
+        self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
         if get_tags(self).input_tags.pairwise:
             check_square(X)
@@ -123,7 +123,7 @@ class TopClassifier(BinaryClassifier):
         if positive.all() or not positive.any():
             raise ValueError(
                 f"{type(self).__name__} needs rows of both classes with a weight that counts; only one class is left: "
-                f"{self.classes_[int(positive.any())]!r}"
+                f"{self.classes_.tolist()[int(positive.any())]!r}"
             )
         back_end_of = self._back_end(formulation)
         check_rows(X, as_features=back_end_of is Linear)

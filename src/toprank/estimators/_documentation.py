@@ -27,9 +27,10 @@ max_iter : int, optional
 random_state : int, RandomState or None, default=None
     Seed of the stochastic parts; the default solver of a convex formulation has none.
 verbose : int, default=0
-    With 1, log the progress to the logger "toprank".""".replace(
-    "{surrogates}", "{" + ", ".join(f'"{name}"' for name in SURROGATES) + "}"
-).replace("{formulas}", ", ".join(loss.formula for loss in SURROGATES.values()))
+    With 1, log the progress to the logger "toprank".
+{pos_label}""".replace("{surrogates}", "{" + ", ".join(f'"{name}"' for name in SURROGATES) + "}").replace(
+    "{formulas}", ", ".join(loss.formula for loss in SURROGATES.values())
+)
 
 _KERNEL = """\
 kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"

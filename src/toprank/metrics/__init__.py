@@ -6,7 +6,7 @@ repeated row, a weight of 0 a removed one. Each docstring states how ties are co
 
 from toprank.metrics.gains import bedroc_score, ndcg_score
 from toprank.metrics.pairwise import wmw_score
-from toprank.metrics.roc import optroc_accuracy, partial_auc_score, precision_at_recall, tpr_at_fpr
+from toprank.metrics.roc import optroc_accuracy, partial_auc_score, precision_at_recall, roc_auc_score, tpr_at_fpr
 from toprank.metrics.scorers import get_scorer, get_scorer_names
 from toprank.metrics.top import enrichment_factor, positives_at_top, precision_at_k, precision_at_quantile, recall_at_k
 
@@ -23,6 +23,7 @@ __all__ = [
     "precision_at_quantile",
     "precision_at_recall",
     "recall_at_k",
+    "roc_auc_score",
     "tpr_at_fpr",
     "wmw_score",
 ]

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
+from toprank.exceptions import InputError, Message
 from toprank.metrics._metric import Weights, metric
+from toprank.positive_class import in_order, warn_user
 from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights, sums_before
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
@@ -23,6 +25,7 @@ def wmw_score(
     graph: Graph = "full",
     labels: ArrayLike | None = None,
     sample_weight: Weights = None,
+    pos_label: Any = None,
 ) -> float:
     r"""Share of preferred pairs that the scores put in the right order.
 
@@ -46,9 +49,10 @@ def wmw_score(
         "full": every level against every lower one. "chain": every level against the next lower one. Edges:
         tuples ``(better, worse)`` or ``(better, worse, strength)`` of labels.
     labels : array-like of shape (S,), optional
-        The levels from worst to best; by default the sorted labels. For two levels this is what `pos_label` is
-        to the other metrics: name the positive class last.
+        The levels from worst to best; by default the sorted labels, of words with a `PositiveClassWarning`.
     {sample_weight}
+    pos_label : label, optional
+        Of two levels the better one, instead of `labels`.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def wmw_score(
     if weight is None:
         weight = np.ones(len(score))
     weight = np.ldexp(weight, -np.frexp(weight.max())[1])  # the scale cancels, but products could overflow
-    levels, level = levels_of(y, labels)
+    levels, level = levels_of(y, ordered_levels(y, labels, pos_label, graph, "wmw_score"))
     order = np.argsort(score)
     order = order[weight[order] > 0]
     score, level, weight = score[order], level[order], weight[order]
@@ -85,9 +89,48 @@ def wmw_score(
     return min(1.0, float(right / pairs))
 
 
+def ordered_levels(
+    y: NDArray[Any], labels: ArrayLike | None, pos_label: Any, graph: Graph, owner: str
+) -> ArrayLike | None:
+    """The levels from worst to best as the user named them; None for the sorted labels, with a warning for words."""
+    require_present(y, "y_true", "drop such rows")
+    found = np.unique(y)
+    if pos_label is None:
+        if labels is None and isinstance(graph, str) and isinstance(found.tolist()[0], str):
+            warn_user(
+                Message(
+                    "{owner} takes the levels in sorted order, from {first!r} to {last!r} as the best; say it by "
+                    "labels=, the levels from worst to best, or of two levels by {pos_label=}",
+                    owner=owner,
+                    first=found.tolist()[0],
+                    last=found.tolist()[-1],
+                )
+            )
+        return labels
+    if labels is None and len(found) > 2:
+        raise InputError.of(
+            "pos_label",
+            pos_label,
+            "is for two levels, and there are {n}",
+            "give labels=, all levels from worst to best",
+            n=len(found),
+        )
+    if labels is None:
+        return in_order(found, pos_label) if len(found) == 2 else None
+    levels = np.asarray(labels).tolist()
+    if not levels or levels[-1] != pos_label:
+        raise InputError.of(
+            "pos_label",
+            pos_label,
+            "must be the last of labels={levels}",
+            "leave one of them out",
+            levels=levels,
+        )
+    return labels
+
+
 def levels_of(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the levels from worst to best and the level number of each row."""
-    require_present(y, "y_true", "drop such rows")
     found, code = np.unique(y, return_inverse=True)
     if labels is None:
         return found, code

@@ -142,6 +142,34 @@ def partial_auc_score(
 
 
 @metric
+def roc_auc_score(
+    y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: Weights = None, pos_label: Any = None
+) -> float:
+    r"""Area under the whole ROC curve: the probability that a positive is above a negative.
+
+    .. math:: \mathrm{AUC} = \frac{1}{mn} \sum_{i=1}^m \sum_{j=1}^n ([s_i^+ > s_j^-] + \tfrac12 [s_i^+ = s_j^-])
+
+    The value of `sklearn.metrics.roc_auc_score`, which has no `pos_label`: there the last label in sorted order is
+    positive. So with a positive class that is not the last one, ``scoring="roc_auc"`` of scikit-learn's searches gives
+    1 − AUC; ``scoring=toprank.metrics.get_scorer("roc_auc")`` gives the AUC.
+
+    Ties: a tie counts one half.
+
+    Parameters
+    ----------
+    {rows}
+    {weights_and_share}
+
+    Examples
+    --------
+    >>> from toprank.metrics import roc_auc_score
+    >>> roc_auc_score(["fraud", "ok", "fraud", "ok"], [0.9, 0.5, 0.5, 0.1], pos_label="fraud")
+    0.875
+    """
+    return partial_auc_score(y_true, y_score, standardized=False, sample_weight=sample_weight, pos_label=pos_label)
+
+
+@metric
 def optroc_accuracy(
     y_true: ArrayLike, y_score: ArrayLike, *, sample_weight: Weights = None, pos_label: Any = None
 ) -> float:

@@ -6,16 +6,55 @@ import difflib
 import inspect
 from typing import Any
 
-from sklearn.metrics import make_scorer
+import numpy as np
+from sklearn.metrics._scorer import _Scorer
 
+from toprank.exceptions import InputError
 from toprank.metrics._metric import METRICS
+from toprank.positive_class import warn_if_not_asked
 
 # What a scorer is given at scoring time, by metadata routing, and not when it is made.
 _ROUTED = {"y_true", "y_score", "sample_weight", "groups"}
 
 
+class PositiveClassScorer(_Scorer):
+    """A scorer that asks the fitted model which class is positive, unless its parameters name labels.
+
+    Of a model that takes no `pos_label` of its own, such as those of scikit-learn, this is a guess for labels such as
+    words, and a warning says so.
+    """
+
+    def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
+        classes, labels = getattr(estimator, "classes_", None), np.asarray(y_true)
+        if classes is not None and not names_labels(self) and np.isin(labels, classes).all():
+            if len(classes) == 2:
+                warn_if_not_asked(estimator, labels, f"the scorer of {type(estimator).__name__}")
+                y_true = labels == classes[1]
+            elif "labels" in inspect.signature(self._score_func).parameters:
+                kwargs["labels"] = classes
+        return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
+
+
+def names_labels(scorer: Any) -> bool:
+    """Whether a scorer speaks of labels as the user calls them: one that was given some, or a function of the user."""
+    parameters = getattr(scorer, "_kwargs", None)
+    if parameters is None:
+        return True
+    named = any(parameters.get(name) is not None for name in ("pos_label", "labels"))
+    return named or not isinstance(parameters.get("graph", ""), str)
+
+
+def positive_of(scorer: Any) -> Any:
+    """The positive class that a scorer was given, None if none."""
+    return (getattr(scorer, "_kwargs", None) or {}).get("pos_label")
+
+
 def get_scorer(name: str, **parameters: Any) -> Any:
     """Make a scikit-learn scorer of a metric of this package.
+
+    Which class is positive the scorer asks the fitted model, ``classes_[1]``, unless `pos_label` is given. So it is
+    right wherever estimators of toprank have a `pos_label`. Scorers of scikit-learn such as ``"roc_auc"`` do not ask;
+    they take the last label in sorted order, or 1: use ``get_scorer("roc_auc")``.
 
     The scorer reads `decision_function`, or `predict_proba` where there is none; for "wmw" also `predict`, so that
     regressors can be scored. Weights, and `groups` for "precision_at_k" and "recall_at_k", reach it by metadata
@@ -52,9 +91,7 @@ def get_scorer(name: str, **parameters: Any) -> Any:
     """
     metric = METRICS.get(name.removesuffix("_score"))
     if metric is None:
-        close = difflib.get_close_matches(name, get_scorer_names(), n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"there is no metric {name!r}; {hint}choose from {', '.join(get_scorer_names())}")
+        raise unknown_metric(name, get_scorer_names())
     signature = inspect.signature(metric).parameters
     accepted = [parameter for parameter in signature if parameter not in _ROUTED]
     for parameter in parameters:
@@ -69,7 +106,16 @@ def get_scorer(name: str, **parameters: Any) -> Any:
         if signature[parameter].default is inspect.Parameter.empty and parameter not in parameters:
             raise ValueError(f"{name} needs {parameter}=, for instance get_scorer({name!r}, {parameter}=...)")
     response = ("decision_function", "predict_proba", "predict")
-    return make_scorer(metric, response_method=response if metric is METRICS["wmw"] else response[:2], **parameters)
+    return PositiveClassScorer(metric, 1, parameters, response if metric is METRICS["wmw"] else response[:2])
+
+
+def unknown_metric(name: str, names: list[str]) -> InputError:
+    """The error for a name that is none of some, with the one that is probably meant."""
+    close = difflib.get_close_matches(name.lower().replace("-", "_").replace("@", "_at_"), names, n=1)
+    meant = f"did you mean {close[0]!r}? " if close else ""
+    return InputError.saying(
+        "there is no metric {name!r}; {meant}choose from {names}", name=name, meant=meant, names=", ".join(names)
+    )
 
 
 def get_scorer_names() -> list[str]:

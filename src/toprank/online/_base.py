@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, check_indices, is_positive, two_classes
 from toprank.checks import require_count, require_positive, require_share
+from toprank.exceptions import InputError
 from toprank.online._documentation import SHARED_TEXT
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
@@ -91,7 +92,7 @@ class OnlineRanker(BinaryClassifier):
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows to learn from; scale them first. Shuffle rows that are sorted in any way.
         y : array-like of shape (n_samples,)
-            Two classes; the second in sorted order is the positive one.
+            Two classes, of which `pos_label` is the positive one.
         sample_weight : array-like of shape (n_samples,), optional
             Weights as for `partial_fit`.
 
@@ -112,8 +113,8 @@ class OnlineRanker(BinaryClassifier):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (2,), optional
-            The two classes; the second in sorted order is the positive one. Needed in the first call, unless both are
-            in its y.
+            The two classes, in any order: `pos_label` says which one is positive. Needed in the first call, unless
+            both are in its y.
         sample_weight : array-like of shape (n_samples,), optional
             A weight multiplies the loss of the row, and the row counts that many times in the statistics of its class.
             A row of weight 0 is left out. A weight of 2 is one step with twice the loss, not two steps.
@@ -165,18 +166,25 @@ class OnlineRanker(BinaryClassifier):
                 )
 
     def _classes(self, y: NDArray[Any], classes: Any, *, need_both: bool) -> NDArray[Any]:
-        """The two classes: those known, or those given, or those of y."""
+        """The two classes, the positive one last: those known, or those given, or those of y."""
         known = getattr(self, "classes_", None)
-        if known is not None and classes is None:
-            return np.asarray(known)
         if known is None:
             remedy = "" if need_both or classes is not None else "; name both by classes= in the first call"
-            return two_classes(y if classes is None else classes, self, remedy)
-        found = np.unique(np.asarray(classes))
-        if not np.array_equal(found, known):
+            return two_classes(y if classes is None else classes, self, self.pos_label, remedy=remedy)
+        negative, positive = known.tolist()
+        if self.pos_label is not None and self.pos_label != positive:
+            raise InputError.of(
+                "pos_label",
+                self.pos_label,
+                "must stay what it was when this model started, {positive!r}",
+                "set it back, or start anew by fit",
+                positive=positive,
+            )
+        found = known.tolist() if classes is None else np.unique(np.asarray(classes)).tolist()
+        if found not in ([negative, positive], [positive, negative]):
             raise ValueError(
-                f"classes={found.tolist()} is not the same as in the first call, {known.tolist()}; leave it out, or "
-                "start with a new estimator"
+                f"classes={found} is not the same as in the first call, {known.tolist()}; leave it out, or start with "
+                "a new estimator"
             )
         return np.asarray(known)
 

@@ -14,7 +14,8 @@ threshold_window : int, default=1000
     it is the ⌈(1 − max_fpr)(n + 1)⌉-th smallest of n negative scores: if the next negative is exchangeable with
     them, it is above with probability max_fpr at most. That needs n + 1 ≥ 1 / max_fpr; until then it is the highest of
     them. A model that still changes, or a drift, makes old scores differ from new ones: then it is an estimate, without
-    a guarantee.""",
+    a guarantee.
+{pos_label}""",
     "attributes": """\
 coef_ : ndarray of shape (1, n_features)
     The direction w.

@@ -19,7 +19,7 @@ from toprank.checks import require_choice, require_count, require_positive
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.matrices.features import draw_rows, expansion_scores, inverse_root, kernel_columns
 from toprank.matrices.kernel import Kernel
-from toprank.metrics.pairwise import Graph, levels_of, wmw_score
+from toprank.metrics.pairwise import Graph, levels_of, ordered_levels, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
 from toprank.pairwise.pair_sums import check_summation
 from toprank.saved_state import FEATURES, HISTORY, LABEL_TYPES, Array, Chosen, Kind, Known, Number, Rule, Schema, count
@@ -70,7 +70,7 @@ class WMWRanker(Estimator):
         Which levels are preferred to which. "full": every level to every lower one. "chain": to the next lower one.
         Edges: tuples ``(better, worse)`` or ``(better, worse, strength)`` of labels; levels without edge are left out.
     labels : array-like, optional
-        The levels from worst to best; by default the sorted labels of y.
+        The levels from worst to best; by default the sorted labels of y, of words with a `PositiveClassWarning`.
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
         With a kernel the score is Σ aᵢ k(x, xᵢ), and ‖w‖² is aᵀKa; a function gets two blocks of rows. (The paper's
         (43) penalises ‖a‖² instead: that is the linear ranker on the columns of the kernel matrix as features.)
@@ -98,6 +98,8 @@ class WMWRanker(Estimator):
         Seed of the choice of rows for a kernel; nothing else is random.
     verbose : int, default=0
         With 1, log the progress to the logger "toprank".
+    pos_label : label, optional
+        Of two levels the better one, instead of `labels`.
 
     Attributes
     ----------
@@ -186,6 +188,7 @@ class WMWRanker(Estimator):
     max_iter: int | None = None
     random_state: Any = None
     verbose: int = 0
+    pos_label: Any = None
 
     def fit(
         self,
@@ -309,7 +312,8 @@ class WMWRanker(Estimator):
         if y is None:
             self.classes_, level, strengths = None, np.zeros(len(weights), np.int64), np.zeros((1, 1))
         else:
-            self.classes_, level = levels_of(y, self.labels)
+            labels = ordered_levels(y, self.labels, self.pos_label, self.graph, type(self).__name__)
+            self.classes_, level = levels_of(y, labels)
             strengths = strength_matrix(self.graph, self.classes_)
         pair_weights = pair_weights * weights[pairs].prod(axis=1)
         used = pair_weights > 0

@@ -86,9 +86,9 @@ class CurveDisplay(Display):
         weight = None if sample_weight is None else np.asarray(sample_weight)
         curves = []
         for estimator, rows in zip(cv_results["estimator"], test, strict=True):
-            scores, label, threshold = scores_of(estimator, _safe_indexing(X, rows), pos_label)
-            part = None if weight is None else weight[rows]
             labels = _safe_indexing(y, rows)
+            scores, label, threshold = scores_of(estimator, _safe_indexing(X, rows), pos_label, labels)
+            part = None if weight is None else weight[rows]
             ranked = RankedList.from_predictions(labels, scores, sample_weight=part, pos_label=label)
             curves.append(cls.data_class.from_ranking(ranked, **cls._with_threshold(parameters, threshold)))
         ratio = float(np.mean([len(b) / len(a) for a, b in zip(train, test, strict=True)]))

@@ -16,6 +16,7 @@ from toprank.docstrings import fill_class
 from toprank.inspection import model_name
 from toprank.plots._style import new_axes
 from toprank.plots._texts import TEXTS
+from toprank.positive_class import warn_if_not_asked
 from toprank.ranking.ranked_list import RankedList
 
 RULES = ("max_fpr", "k", "threshold")
@@ -129,7 +130,7 @@ class Display(Drawing):
 
         {drawn}
         """
-        scores, pos_label, threshold = scores_of(estimator, X, pos_label)
+        scores, pos_label, threshold = scores_of(estimator, X, pos_label, y)
         parameters = cls._with_threshold(parameters, threshold)
         return cls.from_predictions(
             y,
@@ -160,13 +161,18 @@ class Display(Drawing):
                 )
 
 
-def scores_of(estimator: Any, X: Any, pos_label: Any = None) -> tuple[NDArray[Any], Any, float | None]:
+def scores_of(
+    estimator: Any, X: Any, pos_label: Any = None, y: ArrayLike | None = None
+) -> tuple[NDArray[Any], Any, float | None]:
     """Scores of the rows, larger for more likely positives, the positive label, and the threshold of the model.
 
-    For a classifier the label is by default the second class, and the scores are turned round if it is the first. A
-    ranker or a regressor has scores for larger labels and no threshold, and the label is what the user says.
+    For a classifier the label is by default the second class, with a warning where that is a guess and `y` is given,
+    and the scores are turned round if it is the first. A ranker or a regressor has scores for larger labels and no
+    threshold; the label is what the user says, or of two levels the better one.
     """
     if is_classifier(estimator):
+        if pos_label is None and y is not None and len(getattr(estimator, "classes_", ())) == 2:
+            warn_if_not_asked(estimator, y, type(estimator).__name__)
         scores, label, method = _get_response_values_binary(
             estimator, X, response_method=list(OWN_THRESHOLD), pos_label=pos_label, return_response_method_used=True
         )
@@ -176,4 +182,7 @@ def scores_of(estimator: Any, X: Any, pos_label: Any = None) -> tuple[NDArray[An
         raise TypeError(
             f"{type(estimator).__name__} has neither decision_function nor predict; give scores to from_predictions"
         )
+    levels = getattr(estimator, "classes_", None)
+    if pos_label is None and levels is not None and len(levels) == 2:
+        pos_label = levels.tolist()[1]
     return np.asarray(response(X)), pos_label, None

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from toprank.checks import is_missing, missing_values
 from toprank.exceptions import InputError
+from toprank.positive_class import did_you_mean, labels_text
 
 Floats = NDArray[np.float64]
 
@@ -164,19 +165,23 @@ def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
     if positive.ndim == 0:  # NumPy compares a string with a number as a whole
         positive = np.full(len(labels), False)
     if pos_label is not None and not positive.any():
-        raise ValueError(f"pos_label={pos_label!r} does not occur in y_true, whose labels are {_some_labels(labels)}")
+        found = np.unique(labels).tolist()
+        raise ValueError(
+            f"pos_label={pos_label!r} does not occur in y_true, whose labels are {labels_text(found)}; "
+            + (did_you_mean(pos_label, found) or "name one of them, or evaluate on a larger or stratified sample")
+        )
     others = labels[~positive]
     if len(others) == 0:
         return positive
     if not np.all(others == others[0]) and len(np.unique(labels)) > 2:
         raise ValueError(
-            f"y_true must have two classes, found {_some_labels(labels)}; reduce it with "
+            f"y_true must have two classes, found {labels_text(np.unique(labels).tolist())}; reduce it with "
             "toprank.datasets.binarize(y, positive=...)"
         )
     if pos_label is None and others[0] not in (0, -1):
         raise ValueError(
-            f"y_true has the labels {_some_labels(labels)}; without pos_label they must be 0 and 1, or -1 and 1. "
-            "Say which one is the positive class by pos_label="
+            f"y_true has the labels {labels_text(np.unique(labels).tolist())}; without pos_label they must be 0 and 1, "
+            "or -1 and 1. Say which one is the positive class by pos_label="
         )
     return positive
 
@@ -274,9 +279,3 @@ def _require_finite(values: NDArray[Any], name: str, remedy: str) -> None:
         raise ValueError(
             f"{name} has {len(bad)} values that are not finite, the first is {values[bad[0]]} in row {bad[0]}; {remedy}"
         )
-
-
-def _some_labels(labels: NDArray[Any], most: int = 5) -> str:
-    distinct = np.unique(labels).tolist()
-    shown = ", ".join(repr(label) for label in distinct[:most])
-    return shown + (f", … ({len(distinct)} in all)" if len(distinct) > most else "")

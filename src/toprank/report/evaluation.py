@@ -73,7 +73,7 @@ class Evaluation:
         threshold = parts = None
         if model is not None:
             parts = anatomy(model)
-            made, pos_label, threshold = scores_of(model, X, pos_label)
+            made, pos_label, threshold = scores_of(model, X, pos_label, y)
             name = type(parts.parts[0].estimator).__name__ if columns else "model"
             if name in columns:
                 raise InputError.saying(

@@ -15,11 +15,13 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metadata_routing import _routing_enabled, process_routing
 from sklearn.utils.metaestimators import _safe_split
 
+from toprank.decision._labels import Coding
 from toprank.decision._rows import row_arguments
 from toprank.estimators._base import TopClassifier
 from toprank.estimators.back_ends import Linear
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
+from toprank.selection._scorers import scored
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def fit_fold(
     test: NDArray[np.intp],
     setting: Setting,
     scorer: Any,
+    coding: Coding,
     params: dict[str, Any],
 ) -> dict[int, dict[str, Any]]:
     """For each candidate of a setting its score, times and certificate, or the error."""
@@ -76,7 +79,7 @@ def fit_fold(
     model, prefix = last_step(estimator), prefix_of_last(estimator)
     before, own = _parameters_of_steps(estimator, params, prefix)
     start = time.perf_counter()
-    X_train, y_train = _safe_split(estimator, X, y, train)
+    X_train, y_train = _safe_split(estimator, X, coding.codes(y), train)
     X_test, y_test = _safe_split(estimator, X, y, test, train)
     try:
         if prefix and len(estimator.steps) > 1:
@@ -94,7 +97,7 @@ def fit_fold(
         results[number] = _fit_one(model, X_train, y_train, row_arguments(X, own, train))
         results[number]["fit_time"] += shared
         if "error" not in results[number]:
-            results[number].update(_score_one(model, X_test, y_test, scorer, row_arguments(X, own, test)))
+            results[number].update(_score_one(model, X_test, y_test, scorer, coding, row_arguments(X, own, test)))
     return results
 
 
@@ -110,14 +113,14 @@ def _fit_one(model: Any, X: Any, y: Any, params: dict[str, Any]) -> dict[str, An
     return {"fit_time": seconds} if gap is None else {"fit_time": seconds, "dual_gap": gap}
 
 
-def _score_one(model: Any, X: Any, y: Any, scorer: Any, params: dict[str, Any]) -> dict[str, Any]:
+def _score_one(model: Any, X: Any, y: Any, scorer: Any, coding: Coding, params: dict[str, Any]) -> dict[str, Any]:
     start = time.perf_counter()
     weighs = "sample_weight" in params and "sample_weight" in inspect.signature(scorer).parameters
     try:
-        score = scorer(model, X, y, **({"sample_weight": params["sample_weight"]} if weighs else {}))
+        score = scored(scorer, model, X, y, coding, **({"sample_weight": params["sample_weight"]} if weighs else {}))
     except Exception as error:
         return {"error": error, "score_time": time.perf_counter() - start}
-    return {"score": float(score), "score_time": time.perf_counter() - start}
+    return {"score": score, "score_time": time.perf_counter() - start}
 
 
 def _parameters_of_steps(estimator: Any, params: dict[str, Any], prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,16 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer as sklearn_scorer
+from sklearn.metrics import get_scorer_names as sklearn_scorer_names
 
+from toprank.decision._labels import Coding
 from toprank.inspection import budget_of
 from toprank.metrics import get_scorer, get_scorer_names
+from toprank.metrics.scorers import names_labels, unknown_metric
+from toprank.positive_class import in_order
 
 
 def named_scorer(metric: Any) -> tuple[str, Any]:
     """Name and scorer of a name, a tuple of a name and its parameters, or a scorer."""
     if isinstance(metric, str):
-        own = metric.removesuffix("_score") in get_scorer_names()
-        return metric, get_scorer(metric) if own else sklearn_scorer(metric)
+        own, theirs = get_scorer_names(), sklearn_scorer_names()
+        if metric.removesuffix("_score") in own:
+            return metric, get_scorer(metric)
+        if metric not in theirs:
+            raise unknown_metric(metric, sorted({*own, *theirs}))
+        return metric, sklearn_scorer(metric)
     if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[1], Mapping):
         name, parameters = metric
         label = ", ".join(f"{key}={value!r}" for key, value in parameters.items())
@@ -31,22 +39,32 @@ def named_scorer(metric: Any) -> tuple[str, Any]:
 
 
 def default_scorer(model: Any, y: NDArray[Any]) -> Any:
-    """What the estimator was made for, measured on held-out rows: its own share or number of rows is the budget."""
+    """What the estimator was made for, measured on held-out rows: its own share or number of rows is the budget.
+
+    Labels are as the estimator gets them.
+    """
     from toprank.pairwise.wmw import WMWRanker
 
     labels, budget = np.unique(y), budget_of(model)
     if isinstance(model, WMWRanker):
-        return get_scorer("wmw", graph=model.graph, labels=labels if model.labels is None else model.labels)
+        levels = model.labels if model.labels is not None else in_order(labels, model.pos_label)
+        return get_scorer("wmw", graph=model.graph, labels=levels)
     if budget is None:
         raise ValueError(
             f"there is no default scoring for {type(model).__name__}; give scoring=, for instance "
             "('tpr_at_fpr', {'max_fpr': 0.01})"
         )
-    positive = {"pos_label": labels[-1]}
     if budget.k is not None:
-        return get_scorer("tpr_at_fpr", max_fpr=min(1.0, float(budget.k) / np.sum(y == labels[0])), **positive)
+        return get_scorer("tpr_at_fpr", max_fpr=min(1.0, float(budget.k) / np.sum(y == labels[0])))
     if budget.share is None:
-        return get_scorer("positives_at_top", **positive)
+        return get_scorer("positives_at_top")
     if budget.over == "negatives":
-        return get_scorer("tpr_at_fpr", max_fpr=float(budget.share), **positive)
-    return get_scorer("precision_at_quantile", tau=float(budget.share), **positive)
+        return get_scorer("tpr_at_fpr", max_fpr=float(budget.share))
+    return get_scorer("precision_at_quantile", tau=float(budget.share))
+
+
+def scored(scorer: Any, model: Any, X: Any, y: NDArray[Any], coding: Coding, **params: Any) -> float:
+    """The score of a model that was fitted to codes; a scorer that speaks of labels gets labels."""
+    if names_labels(scorer):
+        return float(scorer(coding.with_labels(model), X, y, **params))
+    return float(scorer(model, X, coding.codes(y), **params))

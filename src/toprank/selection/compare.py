@@ -18,11 +18,13 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 
+from toprank.decision._labels import Coding, agreed
 from toprank.decision._rows import check_rows, splits_of
 from toprank.exceptions import Message
 from toprank.inspection import certificate_of, model_name
+from toprank.metrics.scorers import positive_of
 from toprank.selection._progress import track
-from toprank.selection._scorers import named_scorer
+from toprank.selection._scorers import named_scorer, scored
 from toprank.selection.comparison import Comparison
 from toprank.selection.paired_tests import corrected_t_test, holm
 
@@ -41,6 +43,7 @@ def compare(
     n_jobs: int | None = None,
     random_state: int | None = 0,
     verbose: int = 0,
+    pos_label: Any = None,
 ) -> Comparison:
     """Compare estimators on the same folds: means, paired tests, times, certificates.
 
@@ -57,7 +60,8 @@ def compare(
         What to measure; the first one sorts the table. Each is a name of a scorer of `toprank.metrics` or scikit-learn,
         a tuple of a name and its parameters such as ``("tpr_at_fpr", {"max_fpr": 0.01})``, or a scorer; a dict gives
         them names, and names that repeat are numbered. By default the true positive rate at a false positive rate of
-        1 %, the positives above the first negative and the area under the ROC curve, for labels 0 and 1 or -1 and 1.
+        1 %, the positives above the first negative and the area under the ROC curve. Whatever the two labels are,
+        estimators and scorers by name get 1 and 0 for them; a function of your own gets your labels.
     cv : int, splitter or iterable of splits, default=5
         Folds, the same for all. A number makes shuffled folds, stratified for labels.
     groups : array-like of shape (n_samples,), optional
@@ -69,6 +73,10 @@ def compare(
         stay random.
     verbose : int, default=0
         With 1 a progress bar on standard error if rich is installed, else lines to the logger "toprank".
+    pos_label : label, optional
+        The positive class, the one to find; an estimator or a metric that names it is enough. By default 1, for labels
+        0 and 1, -1 and 1, or False and True. Of two other labels the last in sorted order is taken, with a
+        `PositiveClassWarning`.
 
     Returns
     -------
@@ -102,11 +110,17 @@ def compare(
     """
     named = _named(estimators)
     scorers = _scorers(metrics)
-    X, y = check_rows(X, y)
+    X, y = check_rows(X, y, "compare")
+    coding = Coding()
+    if pos_label is not None or type_of_target(y) == "binary":
+        given = agreed([pos_label, *map(positive_of, scorers.values())])
+        coding = Coding.of(y, "compare", named.values(), given)
+        named = {name: coding.told(model) for name, model in named.items()}
     folds = _folds(cv, X, y, groups, random_state)
     tasks = [(name, fold) for name in named for fold in range(len(folds))]
     outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_evaluate)(_seeded(named[name], random_state), X, y, *folds[fold], scorers) for name, fold in tasks
+        delayed(_evaluate)(_seeded(named[name], random_state), X, y, *folds[fold], scorers, coding)
+        for name, fold in tasks
     )
     by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
     for (name, _), outcome in zip(tasks, track(outcomes, len(tasks), "compare", verbose), strict=True):
@@ -175,18 +189,20 @@ def _seeded(model: Any, seed: int | None) -> Any:
     return model.set_params(**{name: seed for name in names if name.rsplit("__", 1)[-1] == "random_state"})
 
 
-def _evaluate(model: Any, X: Any, y: Any, train: Any, test: Any, scorers: dict[str, Any]) -> dict[str, Any]:
+def _evaluate(
+    model: Any, X: Any, y: Any, train: Any, test: Any, scorers: dict[str, Any], coding: Coding
+) -> dict[str, Any]:
     """Fit to one fold and score: what was measured, or the error."""
     outcome: dict[str, Any] = {"scores": {}, "error": None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
         try:
-            model.fit(*_safe_split(model, X, y, train))
+            model.fit(*_safe_split(model, X, coding.codes(y), train))
             outcome["fit_seconds"] = time.perf_counter() - start
             outcome["certificate"] = certificate_of(model)
             rows, labels = _safe_split(model, X, y, test, train)
-            outcome["scores"] = {name: float(scorer(model, rows, labels)) for name, scorer in scorers.items()}
+            outcome["scores"] = {name: scored(scorer, model, rows, labels, coding) for name, scorer in scorers.items()}
         except Exception as error:  # whatever it is, the other estimators keep their results
             outcome["error"] = _said(error)
     outcome["warnings"] = [_said(warning.message) for warning in caught]

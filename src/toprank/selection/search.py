@@ -18,10 +18,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import Estimator, anew_or_unchanged
+from toprank.base import Estimator, anew_or_unchanged, is_positive
+from toprank.decision._labels import Coding, Relabelled, agreed
 from toprank.decision._rows import RoutesToSplitter, check_rows, row_arguments, rows_with_weight, splits_of
-from toprank.exceptions import Message
+from toprank.exceptions import Message, PositiveClassWarning
 from toprank.inspection import last_step
+from toprank.metrics.scorers import names_labels, positive_of
 from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
@@ -74,6 +76,8 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         Score of a fit that fails, which a `FitFailedWarning` names; "raise" to stop there.
     verbose : int, default=0
         With 1 a progress bar on standard error if rich is installed, else lines to the logger "toprank".
+    {pos_label} An estimator that names one is enough. Whatever the labels are, scorers by name, such as "roc_auc" and
+        "average_precision", get 1 for it and 0 for the other.
 
     Attributes
     ----------
@@ -94,7 +98,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
     refit_time_ : float
         Seconds of the last fit.
     classes_ : ndarray
-        Labels of a classifier.
+        Labels of a classifier; the second one of two is the positive class.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -121,6 +125,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
     n_jobs: int | None = None
     error_score: Any = np.nan
     verbose: int = 0
+    pos_label: Any = None
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Search, and fit the best candidate to all rows.
@@ -140,24 +145,41 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         """
         alpha = f"{prefix_of_last(self.estimator)}alpha"
         plan = settings_of(self._grid(last_step(self.estimator), alpha), alpha)
-        X, y = check_rows(X, y)
+        X, y = check_rows(X, y, type(self).__name__)
         fit_params, split_params = self._route(params)
         rows_with_weight(y, fit_params)
+        scorer = None if self.scoring is None else named_scorer(self.scoring)[1]
         with anew_or_unchanged(self):
-            self._search(X, y, plan, fit_params, split_params)
+            coding = self._coding(y, scorer)
+            self.scorer_ = scorer or default_scorer(last_step(self._told(coding)), coding.codes(y))
+            self._search(X, y, coding, plan, fit_params, split_params)
             if self.refit:
-                self._refit(X, y, fit_params)
+                self._refit(X, y, coding, fit_params)
         return self
 
-    def _search(self, X: Any, y: Any, plan: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
+    def _coding(self, y: NDArray[Any], scorer: Any) -> Coding:
+        """How candidates get the labels: of two classes as 0 and 1, else as they are."""
+        two = is_classifier(self.estimator) and (self.pos_label is not None or len(np.unique(y)) == 2)
+        named = agreed([self.pos_label, positive_of(scorer)])
+        return Coding.of(y, self, [self.estimator], named) if two else Coding()
+
+    def _told(self, coding: Coding) -> Any:
+        """The estimator, which knows its positive class; a ranker takes labels as they are."""
+        estimator = coding.told(self.estimator)
+        if coding.classes is None and self.pos_label is not None:
+            estimator.set_params(**{f"{prefix_of_last(estimator)}pos_label": self.pos_label})
+        return estimator
+
+    def _search(
+        self, X: Any, y: Any, coding: Coding, plan: Any, fit_params: dict[str, Any], split_params: dict[str, Any]
+    ) -> None:
         """Fit all candidates to all folds, and keep the table and the best; the plan is that of `settings_of`."""
         candidates, settings = plan
-        by_default = self.scoring is None
-        self.scorer_ = default_scorer(last_step(self.estimator), y) if by_default else named_scorer(self.scoring)[1]
+        estimator = self._told(coding)
         folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
         tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
         outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(fit_fold)(self.estimator, X, y, *folds[fold], setting, self.scorer_, fit_params)
+            delayed(fit_fold)(estimator, X, y, *folds[fold], setting, self.scorer_, coding, fit_params)
             for fold, setting in tasks
         )
         results: list[list[dict[str, Any]]] = [[{} for _ in folds] for _ in candidates]
@@ -224,23 +246,33 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = candidates[self.best_index_]
 
-    def _refit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def _refit(self, X: Any, y: Any, coding: Coding, params: dict[str, Any]) -> None:
+        """Fit the best candidate to all rows: with the labels of the user where it can be told the positive one."""
+        estimator, labels, name = self._told(coding), coding.codes(y), f"{prefix_of_last(self.estimator)}pos_label"
+        if coding.classes is not None and name in estimator.get_params():
+            positive = None if coding.as_given and self.pos_label is None else coding.classes.tolist()[1]
+            estimator, labels = clone(self.estimator).set_params(**{name: positive}), y
         best = {name: clone(value, safe=False) for name, value in self.best_params_.items()}
         start = time.perf_counter()
-        self.best_estimator_ = clone(self.estimator).set_params(**best).fit(X, y, **row_arguments(X, params))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PositiveClassWarning)  # the search has said it
+            self.best_estimator_ = estimator.set_params(**best).fit(X, labels, **row_arguments(X, params))
         self.refit_time_ = time.perf_counter() - start
+        self._classes = coding.classes
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _best(self) -> Any:
+        """The best candidate, with the labels of the user."""
         check_is_fitted(self, "cv_results_")
         if not hasattr(self, "best_estimator_"):
             raise AttributeError("the best candidate was not fitted to all rows; use refit=True")
-        return self.best_estimator_
+        best, classes = self.best_estimator_, self._classes
+        return best if classes is None or np.array_equal(best.classes_, classes) else Relabelled(best, classes)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """Labels of the best candidate."""
+        """Labels of a classifier, of two the positive one last; the levels of a ranker."""
         return np.asarray(self._best().classes_)
 
     @property
@@ -301,7 +333,10 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         float
             Larger is better.
         """
-        return float(self.scorer_(self._best(), X, y))
+        best = self._best()
+        if self._classes is None or names_labels(self.scorer_):
+            return float(self.scorer_(best, X, y))
+        return float(self.scorer_(Relabelled(best, [0, 1]), X, is_positive(np.asarray(y), self._classes).astype(int)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,116 @@
+"""Which of two labels is the positive class: the one that the user names, else 1, else the last in sorted order."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toprank.exceptions import InputError, Message, PositiveClassWarning
+
+POS_LABEL_TEXT = """\
+pos_label : label, optional
+    The positive class, the one to find; it becomes ``classes_[1]``. By default 1, for labels 0 and 1, -1 and 1, or
+    False and True. Of other labels the last in sorted order is taken, with a `PositiveClassWarning`."""
+
+# A class that so large a share of the rows has is hardly the one to find.
+MAJORITY = 0.9
+# Whose lines a warning does not point at.
+_INNER = ("toprank", "sklearn", "joblib")
+
+
+def are_usual(labels: list[Any]) -> bool:
+    """Whether two sorted labels are 0 and 1, -1 and 1, or False and True, of which 1 is positive without a word."""
+    return labels in ([0, 1], [-1, 1])
+
+
+def in_order(classes: NDArray[Any], pos_label: Any) -> NDArray[Any]:
+    """Two sorted classes as [negative, positive]; without `pos_label` as they are."""
+    if pos_label is None:
+        return classes
+    return classes if require_label(pos_label, classes.tolist()) == 1 else classes[::-1].copy()
+
+
+def require_label(pos_label: Any, labels: list[Any]) -> int:
+    """The place of `pos_label` among labels; an error names these."""
+    for place, label in enumerate(labels):
+        if isinstance(label, str) == isinstance(pos_label, str) and label == pos_label:
+            return place
+    raise InputError.of(
+        "pos_label",
+        pos_label,
+        "must be one of the labels, which are {found}",
+        "{meant}",
+        found=labels_text(labels),
+        meant=did_you_mean(pos_label, labels),
+    )
+
+
+def did_you_mean(given: Any, labels: list[Any]) -> str:
+    """A question for the label that may be meant by one that is not there, capital letters aside; empty if none is."""
+    texts = {str(label).lower(): label for label in labels}
+    close = difflib.get_close_matches(str(given).strip().lower(), texts, n=1)
+    return f"did you mean {texts[close[0]]!r}?" if close else ""
+
+
+def labels_text(labels: list[Any], most: int = 5) -> str:
+    """Labels as the user wrote them, the first ones of many."""
+    shown = ", ".join(repr(label) for label in labels[:most])
+    return shown + (f", … ({len(labels)} in all)" if len(labels) > most else "")
+
+
+def warn_if_guessed(classes: NDArray[Any], labels: NDArray[Any], owner: str) -> None:
+    """Warn where the second class was taken without a word of the user, and another one may be meant.
+
+    That is where labels say nothing of it, such as words, and where nearly all rows have the class.
+    """
+    negative, positive = classes.tolist()
+    share = float(np.mean(labels == classes[1]))
+    often = f"which {MAJORITY * 100:.0f} % of the rows or more have"
+    if not are_usual([negative, positive]):
+        warn_user(
+            Message(
+                "{owner} takes {taken!r} for the positive class{often}, the last of the labels {other!r} and {taken!r} "
+                "in sorted order; say which one is to be found, for instance by {pos_label=}",
+                owner=owner,
+                taken=positive,
+                other=negative,
+                often=f", {often}" if share >= MAJORITY else "",
+                pos_label=negative if share > 0.5 else positive,
+            )
+        )
+    elif share >= MAJORITY:
+        warn_user(
+            Message(
+                "{owner} takes {taken!r} for the positive class, {often}; if the others are to be found, use "
+                "{pos_label=}, and if it is meant so, name {taken!r} there",
+                elsewhere="{owner} looks for the positive label, {often}; if the others are to be found, name their "
+                "label by {positive=}",
+                owner=owner,
+                taken=positive,
+                often=often,
+                pos_label=negative,
+            )
+        )
+
+
+def warn_if_not_asked(model: Any, labels: Any, owner: str) -> None:
+    """Warn that the second class of a model is taken, unless that has a `pos_label` and warns itself.
+
+    So models of scikit-learn are meant, with labels such as words.
+    """
+    asked = any(name.rsplit("__", 1)[-1] == "pos_label" for name in getattr(model, "get_params", dict)())
+    if not asked and not are_usual(model.classes_.tolist()):
+        warn_if_guessed(model.classes_, np.asarray(labels), owner)
+
+
+def warn_user(message: str) -> None:
+    """Give a `PositiveClassWarning` that points at the line of the user, so that it is shown once for that line."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, PositiveClassWarning, stacklevel=level)
