@@ -18,7 +18,8 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
 def test_constructors_are_those_of_scikit_learn(cls):
-    given = {"estimator": toprank.PatMat()} if "estimator" in inspect.signature(cls).parameters else {}
+    wrapped = {"estimator": toprank.PatMat(), "estimators": [("one", toprank.PatMat())]}
+    given = {name: value for name, value in wrapped.items() if name in inspect.signature(cls).parameters}
     model = cls(**given)
     assert set(vars(model)) == set(model.get_params(deep=False)) == set(inspect.signature(cls).parameters)
     assert clone(model).get_params(deep=False).keys() == model.get_params(deep=False).keys()

@@ -15,7 +15,15 @@ import toprank
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ["numba", "matplotlib", "onnx", "pandas", "polars", "rich", "dask", "sklearn", "scipy", "tabmat"]
-MODULES = ["toprank", "toprank.boosting", "toprank.datasets", "toprank.decision", "toprank.metrics", "toprank.online"]
+MODULES = [
+    "toprank",
+    "toprank.blending",
+    "toprank.boosting",
+    "toprank.datasets",
+    "toprank.decision",
+    "toprank.metrics",
+    "toprank.online",
+]
 MODULES += [
     "toprank.pairwise",
     "toprank.persistence",

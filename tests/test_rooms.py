@@ -17,6 +17,7 @@ GROUND = {
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
+    "blending": {"base", "decision", "estimators", "metrics"},
     "boosting": {"formulations"},
     "datasets": {"persistence"},  # which writes files whole or not at all
     "formulations": set(),

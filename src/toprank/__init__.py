@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toprank import (
+        blending,
         boosting,
         datasets,
         decision,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         streams,
         trees,
     )
+    from toprank.blending.blend import TopBlend
     from toprank.decision.alert_share import AlertShareClassifier
     from toprank.decision.neyman_pearson import NeymanPearsonClassifier
     from toprank.decision.top_k import TopKClassifier
@@ -64,6 +66,7 @@ __all__ = [
     "PatMatNP",
     "PositiveClassWarning",
     "TauFPL",
+    "TopBlend",
     "TopKClassifier",
     "TopMeanK",
     "TopPush",
@@ -71,6 +74,7 @@ __all__ = [
     "TopSearchCV",
     "UniExp",
     "WMWRanker",
+    "blending",
     "boosting",
     "compare",
     "datasets",
@@ -98,6 +102,7 @@ HOMES = {
     "LeafFeatures": "trees.leaf_features",
     "PositiveClassWarning": "exceptions",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
+    "TopBlend": "blending.blend",
     "TopKClassifier": "decision.top_k",
     "TopSearchCV": "selection.search",
     "WMWRanker": "pairwise.wmw",

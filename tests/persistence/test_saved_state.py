@@ -101,6 +101,7 @@ OWN = {
     "UniExp": lambda: fitted(UniExp()),
     "NeymanPearsonClassifier": lambda: fitted(NeymanPearsonClassifier(LogisticRegression(), 0.3, 0.7, cv=0.5)),
     "AlertShareClassifier": lambda: fitted(AlertShareClassifier(toprank.PatMatNP(), share=0.1, random_state=0)),
+    "TopBlend": lambda: fitted(toprank.TopBlend([("top", toprank.PatMatNP())], alpha=1.0, random_state=0)),
     "TopKClassifier": lambda: fitted(TopKClassifier(toprank.PatMatNP(), k=5)),
     "TableModel": table_model,
 }

@@ -22,7 +22,7 @@ from toprank.saved_state import Schema
 _TOPRANK = {
     f"toprank.{name}": f"toprank.{home}"
     for name, home in _PUBLIC.items()
-    if name[0].isupper() and home.startswith(("estimators.", "pairwise.", "decision.", "online."))
+    if name[0].isupper() and home.startswith(("blending.", "estimators.", "pairwise.", "decision.", "online."))
 }
 # What estimators keep in their attributes: the name in files, which outlives a move as well, and the module of today.
 _TOPRANK_PARTS = {
