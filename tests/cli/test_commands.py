@@ -52,6 +52,31 @@ def test_from_fit_to_score(fitted, tmp_path):
     assert files_in(tmp_path) == ["r.html", "scores.csv"]
 
 
+def test_a_model_against_a_column_of_scores(fitted, tmp_path):
+    table = transactions(800, seed=1)
+    random = np.random.default_rng(0)
+    table = table.with_columns(incumbent=pl.Series((table["fraud"] == "yes").to_numpy() + random.normal(size=800)))
+    table.write_csv(tmp_path / "test.csv")
+    options = ("-m", fitted / "model.toprank", "--score", "incumbent")
+    record = json.loads(run("evaluate", tmp_path / "test.csv", *options, "--json").stdout)
+    alone = json.loads(run("evaluate", tmp_path / "test.csv", *options[:2], "--json").stdout)
+    assert record["columns"]["PatMatNP"] == alone["measures"][3:]
+    (difference,) = (found[-1] for found in record["differences"].values())
+    assert (
+        difference["value"] == record["columns"]["PatMatNP"][-1]["value"] - record["columns"]["incumbent"][-1]["value"]
+    )
+    assert run("report", tmp_path / "test.csv", *options, "-o", tmp_path / "r.html").exit_code == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "PatMatNP − incumbent" in page
+    assert "Certificate" in page
+    lines = (tmp_path / "test.csv").read_text().splitlines()
+    lines[5] = ",".join([*lines[5].split(",")[:-1], ""])
+    (tmp_path / "test.csv").write_text("\n".join(lines))
+    refused = run("evaluate", tmp_path / "test.csv", *options)
+    assert refused.exit_code == 1
+    assert "has no score in the column 'incumbent'" in refused.stderr
+
+
 def test_scores_are_those_of_the_loaded_model(fitted, tmp_path):
     run("score", fitted / "new.csv", "-m", fitted / "model.toprank", "-o", tmp_path / "s.csv")
     model = load(fitted / "model.toprank")

@@ -39,6 +39,8 @@ def evaluate(
     toprank evaluate test.csv -m fraud.toprank --k 50 --k 200 --fpr 0.001 --json
 
     toprank evaluate scores.csv --score ours --score incumbent --target fraud
+
+    toprank evaluate test.csv --model fraud.toprank --score incumbent
     """
     from toprank.cli.model_files import require_model_or_scores
 
@@ -47,10 +49,10 @@ def evaluate(
     labels = {"target": target, "positive": positive}
     given = {"k": k, "fpr": fpr, "confidence": confidence, "format": format, "delimiter": delimiter, "watcher": output}
     try:
-        if model is not None:
+        if scores:
+            _evaluate_scores(data, scores, model, output, **labels, **given)
+        elif model is not None:
             _evaluate_model(data, model, output, **labels, **given)
-        else:
-            _evaluate_scores(data, scores or [], output, **labels, **given)
     except InputError as error:
         if error.parameter != "k":
             raise
@@ -71,12 +73,14 @@ def _evaluate_model(data: str, path: str, output: Output, **given: Any) -> None:
     output.result(record, f"{title}\n{measures_text(record)}")
 
 
-def _evaluate_scores(data: str, scores: list[str], output: Output, **given: Any) -> None:
+def _evaluate_scores(data: str, scores: list[str], model: str | None, output: Output, **given: Any) -> None:
     from toprank.cli.describing import compared_text
+    from toprank.cli.model_files import load_model
     from toprank.files import evaluate_scores
     from toprank.files.summary import plain
 
-    measures = evaluate_scores(data, scores, **given)
+    fitted = None if model is None else load_model(model, output)
+    measures = evaluate_scores(data, scores, model=fitted, **given)
     record = plain(measures.record())
     share = 100 * measures.positives / measures.rows
     title = f"{measures.rows:,} rows of {data}, of which {measures.positives:,} ({share:.2g} %) are positive:"

@@ -32,14 +32,9 @@ def load_model(path: str, output: Output) -> Any:
 
 
 def require_model_or_scores(model: str | None, scores: list[str] | None) -> None:
-    """Check that one of the two says what is to be judged."""
+    """Check that something is to be judged."""
     if model is None and not scores:
         raise ValueError("say what to judge: a model by --model, or columns of scores in the file by --score")
-    if model is not None and scores:
-        raise ValueError(
-            "--model and --score are given, and one of them is judged; to compare, add the scores of the model to the "
-            "file by toprank score, and name both columns by --score"
-        )
 
 
 def check_writable(path: str, option: str, *inputs: str | None) -> None:

@@ -44,7 +44,7 @@ Score = Annotated[
     of_table(
         "--score",
         metavar="COLUMN",
-        help="Column of scores, of whatever made them, instead of a model; repeated, they are compared.",
+        help="Column of scores, of whatever made them, instead of a model, or to compare it with; may be repeated.",
     ),
 ]
 NewModel = Annotated[str, typer.Option("--model", "-m", metavar="FILE", help="Where to save the model.")]

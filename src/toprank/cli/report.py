@@ -32,13 +32,15 @@ def report(
 
     The page is one HTML file that needs no network: measures with intervals, plots, a slider for the budget of
     alerts, the rows at the top. If the file is the one that the model was fitted to, only the rows held out there are
-    used. Several columns of scores stand side by side.
+    used. Several columns of scores, or a model and columns, stand side by side.
 
     [bold]Examples[/bold]
 
     toprank report test.csv --model fraud.toprank --output report.html
 
     toprank report scores.csv --score ours --score incumbent --target fraud --output report.html
+
+    toprank report test.csv --model fraud.toprank --score incumbent
     """
     from toprank.cli.model_files import check_writable, require_model_or_scores
     from toprank.files import open_table
@@ -50,12 +52,13 @@ def report(
     reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
     labels = {"target": target, "positive": positive, "id_column": id_column}
     if model is not None:
-        rows, about = _of_model(data, model, output, reading, labels)
+        rows, about = _of_model(data, model, scores, output, reading, labels)
     else:
         from toprank.files.score_columns import read_scores
 
         found = read_scores(open_table(data, **reading), scores or [], output, all_columns=True, **labels)
-        rows, about = found.rows, {"scores": found.scores, "table": found.rows.X, "target_name": target}
+        rows, first = found.rows, next(iter(found.scores))  # which has a column of its own on the page
+        about = {"scores": found.scores, "table": rows.X.drop(first), "target_name": target}
     about |= {"y": rows.y, "title": title, "data_name": os.path.basename(data)}
     if rows.ids is not None:
         about |= {"ids": rows.ids.to_list(), "table": about["table"].drop(rows.ids.name)}
@@ -68,17 +71,29 @@ def report(
 
 
 def _of_model(
-    data: str, path: str, output: Output, reading: dict[str, Any], labels: dict[str, Any]
+    data: str,
+    path: str,
+    scores: list[str] | None,
+    output: Output,
+    reading: dict[str, Any],
+    labels: dict[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
-    """The rows to test a model with, and what the page is told of it."""
+    """The rows to test a model with, beside columns of scores if there are such, and what the page is told of it."""
     from toprank.cli.model_files import load_model
     from toprank.files import open_table
+    from toprank.files.score_columns import scores_beside
     from toprank.files.workflow import rows_to_test
 
     fitted = load_model(path, output)
     source = open_table(data, zero_based=fitted.zero_based, **reading)
-    rows = rows_to_test(source, fitted, output, all_columns=True, **labels)
+    others = None
+    if scores:
+        found = scores_beside(source, fitted, scores, output, **labels)
+        rows, others = found.rows, {name: found.scores[name] for name in scores}
+    else:
+        rows = rows_to_test(source, fitted, output, all_columns=True, **labels)
     return rows, {
+        "scores": others,
         # the page looks into the model, so it gets what is inside, and rows as that takes them
         "model": fitted.estimator_,
         "X": fitted.rows(rows.X),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.exceptions import InputError
 from toprank.ranking.paired import Budget, area_half_width, found_differences
 
 
@@ -117,6 +118,13 @@ def measure_scores(
         for name, other in others
     }
     return ScoreMeasures(len(y), int(y.sum()), confidence, columns, differences)
+
+
+def require_lengths(k: Sequence[int] | None, n_rows: int) -> None:
+    """Check that no list is longer than the table."""
+    for length in k or ():
+        if length > n_rows:
+            raise InputError.of("k", length, "must not be more than the {n} rows", "use a smaller number", n=n_rows)
 
 
 def _counted(y: NDArray[np.int64], ks: Sequence[int], rates: Sequence[float]) -> list[_Counted]:

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.exceptions import InputError
-from toprank.files.errors import TableError
-from toprank.files.measures import ScoreMeasures, measure_scores
+from toprank.files.errors import TableError, excerpt
+from toprank.files.measures import ScoreMeasures, measure_scores, require_lengths
+from toprank.files.model import TableModel
 from toprank.files.open import open_table
-from toprank.files.source import NUMBER, VERBATIM, repeated, require_columns
+from toprank.files.source import NUMBER, VERBATIM, as_number, repeated, require_columns
 from toprank.files.svmlight_file import SvmlightTable
 from toprank.files.training import LabelledRows, labelled, read_columns, special_columns
 from toprank.files.watching import Warner, Watcher
-
-# The name that no column of a file has, for the numbers of its rows.
-_ROW = "\0row"
+from toprank.files.workflow import rows_to_test
+from toprank.inspection import scorer_of
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ def evaluate_scores(
     path: str | os.PathLike[str],
     scores: Sequence[str],
     *,
+    model: TableModel | None = None,
     target: str | None = None,
     positive: str | None = None,
     k: Sequence[int] | None = None,
@@ -55,8 +56,11 @@ def evaluate_scores(
         Rows with scores and labels: CSV, Parquet or NumPy.
     scores : sequence of str
         Columns of scores.
+    model : TableModel, optional
+        A model to compare with the columns; its scores come first, under the name of its class. Of the file that it was
+        fitted to only the rows held out there are used.
     target, positive : str
-        As in `fit_file`.
+        As in `fit_file`; by default those of the model.
     k, fpr, confidence
         As in `evaluate_file`.
     format, delimiter
@@ -88,19 +92,18 @@ def evaluate_scores(
     >>> round(difference.value, 2), difference.lower > 0
     (0.17, True)
     """
-    source = open_table(os.fspath(path), format=format, delimiter=delimiter)
-    found = read_scores(source, scores, watcher or Warner(), target=target, positive=positive)
+    reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
+    labels: dict[str, Any] = {"target": target, "positive": positive}
+    watcher = watcher or Warner()
+    if model is None:
+        found = read_scores(open_table(os.fspath(path), **reading), scores, watcher, **labels)
+    else:
+        source = open_table(os.fspath(path), zero_based=model.zero_based, **reading)
+        found = scores_beside(source, model, scores, watcher, **labels)
     require_lengths(k, len(found.rows.y))
     return measure_scores(
         found.rows.y, found.scores, ks=k or (10, 100), rates=fpr or (0.01, 0.05), confidence=confidence
     )
-
-
-def require_lengths(k: Sequence[int] | None, n_rows: int) -> None:
-    """Check that no list is longer than the table."""
-    for length in k or ():
-        if length > n_rows:
-            raise InputError.of("k", length, "must not be more than the {n} rows", "use a smaller number", n=n_rows)
 
 
 def read_scores(
@@ -121,14 +124,40 @@ def read_scores(
         known = {*kinds, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
     with watcher.progress(f"reading {source.path}", source.size) as advance:
-        frame = read_columns(source, kinds, advance).with_row_index(_ROW)
+        frame = read_columns(source, kinds, advance)
     rows = labelled(frame, target, positive, id_column, None, [])
     for note in rows.notes:
         watcher.note(note)
-    found = {name: rows.X[name].to_numpy() for name in names}
-    _refuse_missing(source, found, rows.X[_ROW].to_numpy())
-    rows.X = rows.X.drop([_ROW, *names])
-    return ScoredRows(found, rows)
+    return ScoredRows(_numbers_of(source, rows, names), rows)
+
+
+def scores_beside(source: Any, model: TableModel, scores: Sequence[str], watcher: Watcher, **labels: Any) -> ScoredRows:
+    """The scores of a model, under the name of its class, and those of columns.
+
+    Of the file of the fit only the rows held out there are used. The rows have all columns, those that the model does
+    not know as text.
+    """
+    names = _check_names(source, scores, labels.get("target") or model.target, labels.get("id_column"))
+    rows = rows_to_test(source, model, watcher, all_columns=True, **labels)
+    own = type(scorer_of(model.estimator_)).__name__
+    if own in names:
+        raise TableError(f"the column {own!r} has the name of the model, so the two cannot be told apart; rename it")
+    return ScoredRows({own: model.decision_function(rows.X), **_numbers_of(source, rows, names)}, rows)
+
+
+def _numbers_of(source: Any, rows: LabelledRows, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """The scores in some columns."""
+    found = {}
+    for name in names:
+        series, wrong = as_number(rows.X[name])
+        if wrong is not None:
+            raise TableError(
+                f"row {rows.numbers[wrong] + 1} of {source.path!r} has {excerpt(str(rows.X[name][wrong]))} in the "
+                f"column {name!r}, which is not a number; correct it"
+            )
+        found[name] = series.to_numpy()
+    _refuse_missing(source, found, rows.numbers)
+    return found
 
 
 def _check_names(source: Any, scores: Sequence[str], target: str | None, id_column: str | None) -> list[str]:

@@ -23,7 +23,8 @@ Advance = Callable[[int], Any]
 class LabelledRows:
     """Rows, a frame of polars or a CSR array, with labels 0 and 1 and what the user should know.
 
-    `labels` are those of the file, a series of texts, where it has such. There are no columns for svmlight and where a
+    `labels` are those of the file, a series of texts, where it has such, and `numbers` those of the rows there, from 0.
+    There are no columns for svmlight and where a
     model knows them.
     """
 
@@ -34,12 +35,12 @@ class LabelledRows:
     ids: Any = None
     notes: list[str] = field(default_factory=list)
     labels: Any = None
+    numbers: Any = None
 
     def part(self, rows: NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
-        ids = None if self.ids is None else self.ids[rows]
-        labels = None if self.labels is None else self.labels[rows]
-        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes, labels)
+        ids, labels, numbers = (None if one is None else one[rows] for one in (self.ids, self.labels, self.numbers))
+        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes, labels, numbers)
 
 
 def read_to_learn(
@@ -168,7 +169,7 @@ def labelled(
     _require_both(y, f"in the column {target!r}")
     ids = frame[id_column] if id_column else None
     labels = frame[target].str.strip_chars()
-    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes, labels)
+    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes, labels, np.flatnonzero(known))
 
 
 def _read_sparse(

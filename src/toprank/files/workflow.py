@@ -13,10 +13,9 @@ import numpy as np
 from toprank.exceptions import Message
 from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
-from toprank.files.measures import Measures, measure
+from toprank.files.measures import Measures, measure, require_lengths
 from toprank.files.model import TableModel
 from toprank.files.open import open_table
-from toprank.files.score_columns import require_lengths
 from toprank.files.summary import missing_values, plain, summary_of
 from toprank.files.training import LabelledRows, held_out_rows, read_to_learn, read_to_test, sum_of_labels
 from toprank.files.watching import Warner, Watcher

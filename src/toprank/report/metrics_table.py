@@ -13,7 +13,7 @@ from toprank.metrics import partial_auc_score, wmw_score
 from toprank.ranking.intervals import delong, share_limits
 from toprank.ranking.paired import Budget, Difference, area_half_width, found_differences
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
-from toprank.report.numbers_as_text import count, limits, number, percent, round_percent
+from toprank.report.numbers_as_text import count, limits, number, percent, round_percent, signed
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.05)
 LIST_LENGTHS = (10, 100, 1000)
@@ -121,16 +121,16 @@ def difference_rows(
     for mine, other in zip(first, second, strict=True):
         if mine.budget is not None:
             difference = next(found).times(1 / mine.trials)
-            rows.append(_difference(difference, lambda value: f"{100 * value:+.1f}"))
+            rows.append(_difference(difference, lambda value: signed(100 * value, 1)))
             continue
         half = area_half_width(positive, first_scores, second_scores, max_fpr=mine.max_fpr, confidence=confidence)
         value = mine.value - other.value
-        rows.append(_difference(Difference(value, value - half, value + half), lambda value: f"{value:+.4f}"))
+        rows.append(_difference(Difference(value, value - half, value + half), lambda value: signed(value, 4)))
     return rows
 
 
 def _difference(found: Difference, text: Callable[[float], str]) -> MetricDifference:
-    shown, lower, upper = ("–" if np.isnan(value) else text(value + 0.0).replace("-", "−") for value in found)
+    shown, lower, upper = map(text, found)
     clear = bool(found.lower > 0 or found.upper < 0)
     return MetricDifference(found, shown, f"{lower} to {upper}", clear)
 

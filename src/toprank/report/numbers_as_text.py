@@ -51,6 +51,14 @@ def number(value: float, digits: int = 4) -> str:
     return digits_of.replace("-", "−") + (f"·10{superscript(int(exponent))}" if exponent else "")
 
 
+def signed(value: float, decimals: int = 0) -> str:
+    """A difference with its sign; one that rounds to zero has none."""
+    if np.isnan(value):
+        return "–"
+    text = f"{value:+,.{decimals}f}"
+    return text[1:] if not text.strip("+-0.") else text.replace("-", "−")
+
+
 def superscript(exponent: int) -> str:
     """An exponent as it is written above the line."""
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

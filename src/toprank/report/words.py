@@ -5,7 +5,7 @@ from __future__ import annotations
 from toprank.ranking.paired import Difference
 from toprank.ranking.ranked_list import OperatingPoint
 from toprank.report.evaluation import Evaluation
-from toprank.report.numbers_as_text import count, number, percent, round_percent
+from toprank.report.numbers_as_text import count, number, percent, round_percent, signed
 
 # Labels that say no more than that a row is positive.
 _PLAIN_LABELS = {"1", "1.0", "true", "yes", "y", "t"}
@@ -67,9 +67,3 @@ def difference(first: str, second: str, found: Difference, level: str) -> str:
     verdict = "Chance does not explain that." if clear else "That may be chance."
     head = f"{first} finds as many as {second}" if found.value == 0 else f"{first} finds {more} than {second}"
     return f"{head} ({level} limits of the difference: {signed(found.lower)} to {signed(found.upper)}). {verdict}"
-
-
-def signed(value: float) -> str:
-    """A difference of counts; limits are rounded."""
-    rounded = round(value)
-    return "0" if rounded == 0 else f"{rounded:+,}".replace("-", "−")
