@@ -20,7 +20,7 @@ import toprank
 from toprank import PatMatNP, TauFPL, TopBlend
 from toprank.blending.blend import _columns
 from toprank.datasets import make_imbalanced
-from toprank.exceptions import InputError
+from toprank.exceptions import InputError, PositiveClassWarning
 
 X, Y, _ = make_imbalanced(900, separation=3.0, random_state=0)
 LINE = ("line", LogisticRegression())
@@ -115,10 +115,23 @@ def test_sparse_rows_frames_and_words_as_labels():
     dense = TopBlend([LINE, TREE], alpha=10.0, random_state=0).fit(X, Y)
     sparse = TopBlend([LINE, TREE], alpha=10.0, random_state=0).fit(csr_array(X), Y)
     assert np.corrcoef(dense.decision_function(X), sparse.decision_function(csr_array(X)))[0, 1] > 0.999
-    named = TopBlend([LINE, TREE], alpha=10.0, random_state=0)
+    named = TopBlend([LINE, TREE], alpha=10.0, random_state=0, pos_label="yes")
     named.fit(pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]), words)
     assert list(named.feature_names_in_[:2]) == ["x0", "x1"]
     assert set(named.predict(pd.DataFrame(X, columns=named.feature_names_in_))) <= {"yes", "no"}
+
+
+def test_the_positive_class_is_the_one_that_is_named():
+    words = np.where(Y == 1, "fraud", "ok")
+    plain = TopBlend([LINE, ("top", PatMatNP(tau=0.05))], alpha=10.0, random_state=0).fit(X, Y)
+    named = clone(plain).set_params(pos_label="fraud").fit(X, words)
+    assert named.classes_.tolist() == ["ok", "fraud"]
+    np.testing.assert_array_equal(named.decision_function(X), plain.decision_function(X))
+    with pytest.warns(PositiveClassWarning, match="'ok'"):
+        TopBlend([LINE], alpha=10.0).fit(X, words)
+    frozen = FrozenEstimator(LogisticRegression().fit(X, words))  # it scores "ok", the last in sorted order
+    with pytest.raises(InputError, match="must be the class that the frozen model 'theirs' scores, 'ok'"):
+        TopBlend([("theirs", frozen)], pos_label="fraud").fit(X, words)
 
 
 def test_models_are_reached_by_their_names(blend):
@@ -163,6 +176,7 @@ def test_too_few_rows_of_a_class():
         TopBlend([LINE]).fit(X[:50], np.arange(50) == 0)
 
 
+@pytest.mark.filterwarnings("ignore::toprank.exceptions.PositiveClassWarning")
 @parametrize_with_checks([TopBlend([LINE, TREE], alpha=10.0, cv=2, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

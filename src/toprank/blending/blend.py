@@ -18,9 +18,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from toprank.arrays import Floats, Mask
-from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive, two_classes
+from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive
 from toprank.blending.alarm_scale import alarm_scale, on_scale
 from toprank.checks import require_positive, require_share
+from toprank.decision._labels import Coding
 from toprank.decision._rows import check_rows, splits_of, take_names
 from toprank.decision._scores import RESPONSES, scores_of
 from toprank.estimators.top import PatMatNP
@@ -68,6 +69,8 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         Number of models to fit at the same time.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
+    pos_label : label, optional
+        The positive class; by default the last in sorted order, with a warning where that may not be meant.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
     cv: Any = 5
     n_jobs: int | None = None
     random_state: Any = None
+    pos_label: Any = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the models by their names.
@@ -184,14 +188,16 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y)
+        X, y = check_rows(X, y, type(self).__name__)
         with anew_or_unchanged(self):
             self._fit(X, y, sample_weight)
         return self
 
     def _fit(self, X: Any, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
-        self.classes_ = two_classes(y, self)
+        coding = Coding.of(y, self, [model for _, model in self.estimators], self.pos_label)
+        self.classes_ = np.asarray(coding.classes)
         positive = is_positive(y, self.classes_)
+        self._check_frozen()
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         kept = weights > 0
         if len(np.unique(positive[kept])) < 2:
@@ -199,7 +205,8 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         splits = self._splits(X, positive, kept)
         if not kept.all():
             X, positive, weights = _safe_indexing(X, np.flatnonzero(kept)), positive[kept], weights[kept]
-        held_out = self._fit_models(X, positive, None if sample_weight is None else weights, splits)
+        models = [coding.told(model) for _, model in self.estimators]
+        held_out = self._fit_models(models, X, positive, None if sample_weight is None else weights, splits)
         self.scales_ = [alarm_scale(scores, positive, weights) for scores in held_out]
         levels = np.column_stack([on_scale(*pair) for pair in zip(held_out, self.scales_, strict=True)])
         self.selection_ = self._select(levels, positive, weights)
@@ -209,9 +216,11 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         self.threshold_ = _quantile((levels @ self.weights_)[~positive], weights[~positive], self.tau)
         take_names(self, self.estimators_[0])
 
-    def _fit_models(self, X: Any, positive: Mask, weights: Floats | None, splits: list[Split]) -> list[Floats]:
+    def _fit_models(
+        self, models: list[Any], X: Any, positive: Mask, weights: Floats | None, splits: list[Split]
+    ) -> list[Floats]:
         """Fit the models, and give the scores of each row by models that have not seen it."""
-        y, models = positive.astype(np.int64), [model for _, model in self.estimators]
+        y = positive.astype(np.int64)
         everything = (np.arange(len(y)), None)
         tasks = [
             (number, split)
@@ -268,7 +277,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
 
     def _fitted_head(self, alpha: float, levels: Floats, positive: Mask, weights: Floats) -> Any:
         head = PatMatNP(tau=self.tau, beta=1.0) if self.head is None else clone(self.head)
-        return head.set_params(alpha=alpha).fit(_columns(levels), positive, sample_weight=weights)
+        return head.set_params(alpha=alpha, pos_label=True).fit(_columns(levels), positive, sample_weight=weights)
 
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)
@@ -287,6 +296,19 @@ class TopBlend(_BaseComposition, BinaryClassifier):
                 )
         if self.head is not None and not (hasattr(self.head, "alpha") and getattr(self.head, "kernel", "") == "linear"):
             raise InputError.of("head", self.head, "must be a linear method of the family", "use one such as TauFPL()")
+
+    def _check_frozen(self) -> None:
+        """Refuse a model of the user that scores another class."""
+        for name, model in self.estimators:
+            if isinstance(model, FrozenEstimator) and model.classes_[-1] != self.classes_[1]:
+                raise InputError.of(
+                    "pos_label",
+                    self.classes_.tolist()[1],
+                    "must be the class that the frozen model {name!r} scores, {scored!r}",
+                    "fit that one to labels of which the second in sorted order is positive, such as 0 and 1",
+                    name=name,
+                    scored=np.asarray(model.classes_).tolist()[-1],
+                )
 
     @property
     def named_estimators_(self) -> Bunch:
