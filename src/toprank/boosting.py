@@ -65,9 +65,8 @@ def objective(method: str, *, max_step: float = 1.0, **parameters: Any) -> TopOb
     known = {"k", "tau", "beta", "surrogate"} & estimator.get_params().keys()
     for name, value in parameters.items():
         if name not in known:
-            raise InputError.of(
-                name, value, f"is no part of the objective of {method}", f"use {', '.join(sorted(known))}"
-            )
+            rule = "is no part of the objective of {method}"
+            raise InputError.of(name, value, rule, "use {known}", method=method, known=", ".join(sorted(known)))
     estimator.set_params(**parameters)._check_parameters()
     formulation = estimator._formulation()
     if not formulation.is_convex:

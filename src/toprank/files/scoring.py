@@ -116,7 +116,7 @@ def kept_columns(source: Any, keep: Sequence[str] | str) -> list[str]:
         several = {*repeated(source.names)}
         names = [name for name in source.names if name not in several]
     elif isinstance(keep, str):
-        raise InputError.of("keep", keep, "must be 'all' or a list of columns", f"use keep=[{keep!r}]")
+        raise InputError.of("keep", keep, "must be 'all' or a list of columns", "put the name into a list")
     else:
         names = list(dict.fromkeys(keep))
         require_columns(source, names, "correct the name in what to keep")
