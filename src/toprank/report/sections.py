@@ -115,7 +115,7 @@ def _outcomes(evaluation: Evaluation, first: FirstBudget, level: str) -> list[st
         names = [one.name for one in evaluation.lists]
         return [
             *(
-                f"{name}: with a budget of {within}, {words.outcome(point)}"
+                f"{name} with a budget of {within} raises {words.outcome(point)}"
                 for name, point in zip(names, first.points, strict=True)
             ),
             *(
