@@ -165,6 +165,8 @@ def test_labels(labels, positive, expected, chosen):
         (["a", "a"], None, "has one value only"),
         ([None, None], None, "has no values"),
         (["a", "b"], "c", "no row has the label 'c'"),
+        (["No", "Yes"], "yes", "no row has the label 'yes'; .* are 'No', 'Yes'; did you mean positive='Yes'"),
+        (["no", "yes", "Yes"], "yes", "positive='yes' would make rows with the label 'Yes' negative"),
         (["1", "2"], None, "positive='2'"),
     ],
 )

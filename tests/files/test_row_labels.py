@@ -30,8 +30,9 @@ def test_labels_of_text(tmp_path, name):
     path = write(tmp_path / name, LABELS)
     header = name == "f.csv"
     y, bad = read(path, target="y", positive="fraud")
-    assert y == [1, 1, 0, 0]
-    assert bad == [(4 + i + header, "the label is missing") for i in range(4)]
+    assert y == [1, 1, 0]
+    alike = "the label 'FRAUD' is 'fraud' but for capital letters; name it by positive='FRAUD', or write both alike"
+    assert bad == [*((4 + i + header, "the label is missing") for i in range(4)), (8 + header, alike)]
     y, bad = read(path, target="y", positive="NA")  # that very text is a label then
     assert y == [0, 0, 0, 1, 0]
     assert [line for line, _ in bad] == [5 + header, 6 + header, 7 + header]

@@ -237,6 +237,8 @@ def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     if labels.mode == TEXTUAL or labels.mode == TRUTH or labels.mode == DECIMAL:
         if labels.mode == TEXTUAL:
             same = _is_text(text, start, end, labels.text, quoted)
+            if not same and _is_word(text, start, end, labels.small):
+                return -1  # it is the positive label but for capital letters
         elif labels.mode == TRUTH:
             same = _is_word(text, start, end, labels.text)
         else:

@@ -1,12 +1,14 @@
 """The target of a file: which rows are positive, and which have no label.
 
 A label is a number, or a text without the blanks around it. Numbers are compared as numbers, digit by digit, so 1 and
-1.0 are the same; true and false in small and capital letters alike; other texts as they stand. A missing word is no
+1.0 are the same; true and false in small and capital letters alike; other texts as they stand. A text that differs from
+the positive label in capital letters only is refused: it would be negative, which is hardly meant. A missing word is no
 label, unless it is the very word that is named as positive.
 """
 
 from __future__ import annotations
 
+import difflib
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, NamedTuple
@@ -39,6 +41,8 @@ class Labels(NamedTuple):
     digits: NDArray[np.uint8] = _NONE
     exponent: int = 0
     negative: bool = False
+    small: NDArray[np.uint8] = _NONE
+    """A text in small letters."""
 
 
 def is_finite_number(value: Any) -> bool:
@@ -63,7 +67,7 @@ def labels_of(positive: Any, *, numbers_only: bool) -> Labels:
     text = _canonical(positive.strip())
     number = _decimal(text)
     if number is None:
-        return Labels(TRUTH if text in ("true", "false") else TEXTUAL, text=_bytes(text))
+        return Labels(TRUTH if text in ("true", "false") else TEXTUAL, text=_bytes(text), small=_bytes(_small(text)))
     digits = "".join(map(str, number.as_tuple().digits)).strip("0")
     exponent = number.adjusted() + 1 if digits else 0
     return Labels(DECIMAL, 0.0, _bytes(text), _bytes(digits), exponent, bool(digits) and number < 0)
@@ -84,9 +88,10 @@ def labels_in(series: Any, labels: Labels) -> tuple[NDArray[np.int64], NDArray[n
         if labels.mode == NUMERIC:
             return (values == labels.number).astype(np.int64), np.isfinite(values)
         return (values == 1).astype(np.int64), np.isin(values, (1.0, 0.0, -1.0))
-    wanted = labels.text.tobytes().decode()
-    positive = text.is_in([one for one in text.drop_nulls().unique() if _canonical(one) == wanted]).fill_null(False)
-    return positive.to_numpy().astype(np.int64), (positive | known_text(text).is_not_null()).to_numpy()
+    wanted, found = labels.text.tobytes().decode(), text.drop_nulls().unique().to_list()
+    positive = text.is_in([one for one in found if _canonical(one) == wanted]).fill_null(False)
+    known = positive | (known_text(text).is_not_null() & ~text.is_in(_alike(wanted, found)).fill_null(False))
+    return positive.to_numpy().astype(np.int64), known.to_numpy()
 
 
 def label_reason(text: str, labels: Labels) -> str:
@@ -95,6 +100,14 @@ def label_reason(text: str, labels: Labels) -> str:
         return "the label is missing"
     if labels.mode == ZERO_ONE:
         return Message("the label {text!r} is none of 1, 0 and -1; name the positive label by {positive=}", text=text)
+    wanted = labels.text.tobytes().decode()
+    if _alike(wanted, [text]):
+        return Message(
+            "the label {text!r} is {wanted!r} but for capital letters; name it by {positive=}, or write both alike",
+            text=text,
+            wanted=wanted,
+            positive=text,
+        )
     return Message("the label {text!r} is not a number; pass {positive=} as text if labels are text", text=text)
 
 
@@ -113,13 +126,45 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
     if positive is None:
         positive = _usual_positive(labels, series.name)
     wanted = _canonical(positive.strip())
-    if wanted not in labels:
-        raise TableError(
-            f"no row has the label {positive!r} in the column {series.name!r}; its labels are {_shown(labels)}"
-        )
+    _require_label(wanted, labels, series.name)
     chosen = [text for text, label in canonical.items() if label == wanted]
     y = series.is_in(chosen).fill_null(False).to_numpy().astype(np.int64)
     return y, known, positive
+
+
+def _require_label(wanted: str, labels: list[str], name: str) -> None:
+    """Refuse a positive label that no row has, and one that some rows write with other capital letters."""
+    alike = _alike(wanted, labels)
+    if wanted not in labels:
+        close = alike or difflib.get_close_matches(wanted, labels, n=1)
+        there = Message("the labels in the column {name!r} are {labels}", name=name, labels=_shown(labels))
+        if close:
+            raise TableError.saying(
+                "no row has the label {wanted!r}; {there}; did you mean {positive=}?",
+                wanted=wanted,
+                there=there,
+                positive=close[0],
+            )
+        raise TableError.saying("no row has the label {wanted!r}; {there}", wanted=wanted, there=there)
+    if alike:
+        raise TableError.saying(
+            "{positive=} would make rows with the label {other!r} negative, which differs in capital letters only; the "
+            "labels in the column {name!r} are {labels}: write those of one class alike",
+            positive=wanted,
+            other=alike[0],
+            name=name,
+            labels=_shown(labels),
+        )
+
+
+def _alike(wanted: str, labels: list[str]) -> list[str]:
+    """The labels that differ from a text in capital letters only."""
+    return [one for one in labels if _canonical(one) != wanted and _small(one) == _small(wanted)]
+
+
+def _small(text: str) -> str:
+    """A text with its letters from A to Z in small, as compiled functions compare it."""
+    return "".join(chr(ord(char) + 32) if "A" <= char <= "Z" else char for char in text)
 
 
 def _canonical(text: str) -> str:
