@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
@@ -55,13 +56,17 @@ MODELS = {
 
 
 CASES = [(name, (0, 1)) for name in MODELS]
-CASES += [(name, labels) for name in ("threshold", "list", "search") for labels in (("fine", "fraud"), (False, True))]
+LABELS = (("ok", "fraud"), ("fine", "fraud"), (False, True))
+CASES += [(name, labels) for name in ("threshold", "list", "search") for labels in LABELS]
 
 
 @pytest.mark.parametrize(("name", "labels"), CASES)
 def test_scores_and_labels(name, labels, rows):
     X, y = rows
-    model = MODELS[name].fit(X, np.where(y, labels[1], labels[0]))
+    model = clone(MODELS[name])
+    if isinstance(labels[1], str):
+        model.set_params(pos_label=labels[1])
+    model.fit(X, np.where(y, labels[1], labels[0]))
     assert_same(model, X)
     assert_same(model, np.vstack([X[:50]] * 2))  # ties
     assert metadata_of(model)["classes"] == list(labels)
@@ -98,11 +103,13 @@ def test_every_held_out_tie_stays_below(rows):
 
 def test_metadata(rows):
     X, y = rows
-    model = NeymanPearsonClassifier(ranker(), max_fpr=0.05, random_state=0).fit(X, np.where(y, "fraud", "fine"))
+    model = NeymanPearsonClassifier(ranker(), max_fpr=0.05, pos_label="fraud", random_state=0)
+    model.fit(X, np.where(y, "fraud", "ok"))
     found = metadata_of(model)
     assert found["columns"] == [{"name": f"x{j}", "kind": "number"} for j in range(X.shape[1])]
     assert found["subtracted_thresholds"] == [model.threshold_]
     assert (found["rule"], found["threshold"], found["positive"]) == ("score > 0", 0.0, "fraud")
+    assert found["classes"] == ["ok", "fraud"]
     assert (found["max_fpr"], found["confidence"]) == (0.05, 0.95)
     found = metadata_of(TopKClassifier(LogisticRegression(), k=5).fit(X, y))
     assert found["rule"] == "the 5 largest scores of a batch"

@@ -51,7 +51,8 @@ def on_splits(X):
 def test_forests_and_their_thresholds(name, method, rows):
     X, y = rows
     model = lightgbm() if name == "lightgbm" else FORESTS[name]
-    model = NeymanPearsonClassifier(model, max_fpr=0.1, response_method=method, random_state=0).fit(X, y)
+    model = NeymanPearsonClassifier(model, max_fpr=0.1, response_method=method, pos_label="yes", random_state=0)
+    model.fit(X, y)
     assert_same(model, on_splits(X), tolerance=1e-14)
     assert_same(model.estimator_, on_splits(X), tolerance=1e-14)
 

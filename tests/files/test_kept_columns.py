@@ -89,7 +89,7 @@ def test_formulas_in_kept_texts(folder, model):
 def test_errors(folder, model, tmp_path):
     with pytest.raises(TableError, match="has no column 'amout'; correct the name in what to keep"):
         scored(folder / "rows.csv", model, keep=["amout"])
-    with pytest.raises(ValueError, match=r"keep must be 'all' or a list of columns, got 'shop'; use keep=\['shop'\]"):
+    with pytest.raises(ValueError, match="keep must be 'all' or a list of columns, got 'shop'; put the name into"):
         scored(folder / "rows.csv", model, keep="shop")
     frame = pl.read_parquet(folder / "rows.parquet").with_columns(tags=pl.lit([1, 2]), day=pl.date(2026, 11, 17))
     frame.write_parquet(tmp_path / "nested.parquet")
