@@ -290,3 +290,16 @@ def test_errors(estimators, metrics, message):
         compare(estimators, X, y, metrics=metrics)
     with pytest.raises(ValueError, match="there is no metric 'none' in the table; it has 'roc_auc'"):
         compare(PatMatNP(), X, y, metrics="roc_auc", cv=2).best("none")
+
+
+def test_a_notebook_shows_the_table():
+    X, y = data()
+    result = compare({"<b>fine": PatMatNP(), "bad": TauFPL(tau=-1)}, X, y, metrics=["roc_auc", TPR], cv=2)
+    page = result._repr_html_()
+    assert page.count("<table") == page.count("</table>") == 2
+    assert "&lt;b&gt;fine" in page
+    assert "<b>" not in page
+    mean = result.rows[0]["mean"]
+    assert f"{mean:.4f}" in page
+    assert f"{100 * mean:.1f}%" in page  # the bar
+    assert "bad failed in 2 folds: InputError: tau must be" in page

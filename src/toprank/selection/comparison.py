@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
+
+_HEAD = ("estimator", "mean", "std", "p (Holm)", "fit s", "gap")
+# Styles of the table in a notebook: no colour of its own but that of the bar, so it is readable on light and on dark.
+_PAGE = "overflow-x:auto"
+_TABLE = "border-collapse:collapse;margin:0 0 1em;font-variant-numeric:tabular-nums"
+_CAPTION = "text-align:left;font-weight:600;padding:4px 8px"
+_LEFT, _RIGHT = "text-align:left;padding:2px 8px", "text-align:right;padding:2px 8px"
+_BAR = "background:linear-gradient(to right,rgba(70,130,200,.3) {width:.1f}%,transparent 0)"
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,22 +84,51 @@ class Comparison:
             raise ImportError("to_polars needs polars: pip install toprank[cli], or read .rows") from error
         return polars.DataFrame(self.rows, infer_schema_length=None)
 
+    def _repr_html_(self) -> str:
+        """The tables as HTML, for notebooks."""
+        blocks = "".join(self._html_block(metric) for metric in self.metrics)
+        troubles = "".join(f"<p>{escape(line)}</p>" for line in self._troubles().split("\n") if line)
+        return f'<div style="{_PAGE}">{blocks}{troubles}</div>'
+
+    def _html_block(self, metric: str) -> str:
+        """The table of one metric, with a bar from 0 to 1 for each mean where all are in between."""
+        rows = self._sorted(metric)
+        drawn = all(0 <= row["mean"] <= 1 for row in rows if not np.isnan(row["mean"]))
+        head = "".join(f'<th style="{_LEFT if i == 0 else _RIGHT}">{name}</th>' for i, name in enumerate(_HEAD))
+        lines = []
+        for row in rows:
+            name, mean, *others = self._cells(row)
+            bar = f"{_BAR.format(width=100 * row['mean'])}" if drawn and not np.isnan(row["mean"]) else ""
+            weight = "font-weight:600" if row["estimator"] == self.best(metric) else ""
+            cells = "".join(f'<td style="{_RIGHT}">{escape(cell)}</td>' for cell in others)
+            first = f'<th scope="row" style="{_LEFT};{weight or "font-weight:400"}">{escape(name)}</th>'
+            lines.append(f'<tr>{first}<td style="{_RIGHT};{bar}">{escape(mean)}</td>{cells}</tr>')
+        return (
+            f'<table style="{_TABLE}"><caption style="{_CAPTION}">{escape(metric)}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        )
+
+    def _sorted(self, metric: str) -> list[dict[str, Any]]:
+        """The rows of one metric, the best mean first and failures last."""
+        rows = [row for row in self.rows if row["metric"] == metric]
+        return sorted(rows, key=lambda row: np.inf if np.isnan(row["mean"]) else -row["mean"])
+
+    def _cells(self, row: dict[str, Any]) -> tuple[str, ...]:
+        """What is shown of a row, in the order of the head."""
+        p = "best" if row["estimator"] == self.best(row["metric"]) else _short(row["p_adjusted"], ".3f")
+        numbers = [_short(row["mean"], ".4f"), _short(row["std"], ".4f"), p]
+        return row["estimator"], *numbers, _short(row["fit_seconds"], ".3f"), _short(row["dual_gap"], ".0e")
+
     def __repr__(self) -> str:
         return "\n\n".join(self._block(metric) for metric in self.metrics) + self._troubles()
 
     def _block(self, metric: str) -> str:
         """The table of one metric."""
-        rows = [row for row in self.rows if row["metric"] == metric]
-        rows.sort(key=lambda row: np.inf if np.isnan(row["mean"]) else -row["mean"])
+        rows = self._sorted(metric)
         width = max([9, *(len(row["estimator"]) for row in rows)])
-        lines = [f"{metric}", f"{'estimator':{width}}  {'mean':>7} {'std':>7} {'p (Holm)':>9} {'fit s':>8} {'gap':>8}"]
-        for row in rows:
-            p = "best" if row["estimator"] == self.best(metric) else _short(row["p_adjusted"], ".3f")
-            lines.append(
-                f"{row['estimator']:{width}}  {_short(row['mean'], '.4f'):>7} {_short(row['std'], '.4f'):>7} {p:>9} "
-                f"{_short(row['fit_seconds'], '.3f'):>8} {_short(row['dual_gap'], '.0e'):>8}"
-            )
-        return "\n".join(lines)
+        line = "{:{width}}  {:>7} {:>7} {:>9} {:>8} {:>8}"
+        lines = [line.format(*cells, width=width) for cells in (_HEAD, *map(self._cells, rows))]
+        return "\n".join([metric, *lines])
 
     def _troubles(self) -> str:
         """Errors and warnings, once for each estimator."""
