@@ -70,6 +70,7 @@ def monomials(X):
 
 @pytest.mark.parametrize("solver", ["auto", "low-rank"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")  # rounding may be more than any gain
 def test_a_kernel_of_badly_scaled_features_claims_no_optimum(solver):
     """Values of up to 1e21 leave no digit of the small features: bounds were above the optimum, even the objective."""
     parameters = {"surrogate": "huber", "alpha": 1e-3}

@@ -175,7 +175,7 @@ def test_decisions(cancer, tmp_path):
 
 def test_storages(stored, cancer, tmp_path):
     X, y = stored(cancer[0]), np.where(cancer[1] == 1, "ill", "well")
-    model = toprank.TopPush(kernel="rbf").fit(X, y)
+    model = toprank.TopPush(kernel="rbf", pos_label="well").fit(X, y)
     loaded = through_file(model, tmp_path)
     assert type(loaded.support_vectors_) is type(model.support_vectors_)
     assert loaded.support_vectors_.dtype == model.support_vectors_.dtype

@@ -258,7 +258,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
             warnings.simplefilter("ignore", PositiveClassWarning)  # the search has said it
             self.best_estimator_ = estimator.set_params(**best).fit(X, labels, **row_arguments(X, params))
         self.refit_time_ = time.perf_counter() - start
-        self._classes = coding.classes
+        self._classes_ = coding.classes
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
@@ -267,7 +267,7 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         check_is_fitted(self, "cv_results_")
         if not hasattr(self, "best_estimator_"):
             raise AttributeError("the best candidate was not fitted to all rows; use refit=True")
-        best, classes = self.best_estimator_, self._classes
+        best, classes = self.best_estimator_, self._classes_
         return best if classes is None or np.array_equal(best.classes_, classes) else Relabelled(best, classes)
 
     @property
@@ -334,9 +334,9 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
             Larger is better.
         """
         best = self._best()
-        if self._classes is None or names_labels(self.scorer_):
+        if self._classes_ is None or names_labels(self.scorer_):
             return float(self.scorer_(best, X, y))
-        return float(self.scorer_(Relabelled(best, [0, 1]), X, is_positive(np.asarray(y), self._classes).astype(int)))
+        return float(self.scorer_(Relabelled(best, [0, 1]), X, is_positive(np.asarray(y), self._classes_).astype(int)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
