@@ -245,3 +245,28 @@ def test_version_and_help():
         text = run(command, "--help").stdout
         assert "Examples" in text
         assert f"toprank {command}" in text
+
+
+def test_alerts_a_day_are_said_by_fit_and_evaluate(tmp_path):
+    random = np.random.default_rng(0)
+    lines = ["seconds,x,money,y"]
+    for i in range(4000):
+        y = int(random.random() < 0.1)
+        lines.append(f"{i * 600},{random.normal() + 2 * y:.4f},{random.integers(1, 99)},{y}")
+    path, model = tmp_path / "rows.csv", tmp_path / "m"
+    path.write_text("\n".join(lines))
+    options = ["-t", "y", "-m", model, "--time", "seconds", "--amount", "money"]
+    fitted = run("fit", path, *options, "--budget", 20, "--per", "day")
+    for words in (
+        "20 alerts a day on average: 14 % of the rows, for rows like the 800 latest rows set aside for it",
+        "measured on the last 800 rows by seconds held out:",
+        "alerts a day on average over 5.5 days; 4 whole days have",
+        "amount of positives caught",
+    ):
+        assert words in fitted.stdout
+    measured = run("evaluate", path, "-m", model, "--per", "hour", "--json")
+    assert json.loads(measured.stdout)["per_period"]["per"] == "hour"
+    assert json.loads(measured.stdout)["per_period"]["rows"] == pytest.approx(6, rel=0.02)
+    refused = run("fit", tmp_path / "none.csv", "-t", "y", "-m", model, "--max-fpr", 1)
+    assert refused.exit_code == 2
+    assert "--max-fpr must be strictly between 0 and 1" in " ".join(refused.stderr.replace("│", " ").split())

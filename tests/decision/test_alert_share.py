@@ -97,13 +97,12 @@ def test_negatives_of_the_neyman_pearson_classifier_in_order(combine):
     X, y = np.arange(1000.0)[:, None], (random.random(1000) < 0.3).astype(int)
     negatives = np.flatnonzero(y == 0)
     one = NeymanPearsonClassifier(Itself(), 0.1, cv=0.25, shuffle=False).fit(X, y)
-    held_out = np.setdiff1d(X[:, 0], one.estimator_.X_[:, 0])
-    np.testing.assert_array_equal(held_out, negatives[-len(held_out) :])
-    assert len(held_out) == int(np.ceil(len(negatives) / 4))
-    several = NeymanPearsonClassifier(Itself(), 0.3, cv=4, combine=combine, shuffle=False)
-    blocks = [fold for _, fold in several._own_splits(np.arange(1000), negatives)]
-    np.testing.assert_array_equal(np.concatenate(blocks[::-1]), negatives)
-    several.fit(X, y)
+    first = negatives[-int(np.ceil(len(negatives) / 4))]
+    np.testing.assert_array_equal(one.estimator_.X_[:, 0], np.arange(first))  # no later positive is trained on
+    assert one.n_calibration_ == np.sum(y[first:] == 0)
+    several = NeymanPearsonClassifier(Itself(), 0.3, cv=4, combine=combine, shuffle=False).fit(X, y)
+    for train, block in several._own_splits(np.arange(1000), negatives):
+        np.testing.assert_array_equal(np.setdiff1d(np.arange(1000), train), np.arange(block[0], block[-1] + 1))
 
 
 def test_a_drift_breaks_a_random_hold_out_more_than_one_in_order():

@@ -56,6 +56,7 @@ def compare(
     from toprank.files.workflow import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
+    methods.alert_rule(max_fpr=max_fpr)
     chosen = list(dict.fromkeys(method or [])) or ["PatMatNP", "TauFPL", methods.PEER]
     source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
     columns = {"ignore": ignore or (), "categorical": categorical or ()}

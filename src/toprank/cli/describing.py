@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toprank.cli.output import table
+from toprank.files.periods import per_words
 from toprank.shown_text import printable, shell_word
 
 
@@ -23,7 +24,22 @@ def measures_text(record: dict[str, Any]) -> str:
         f"  {record['alerts']:,} of {record['rows']:,} rows are above the threshold: {record['caught']:,} of "
         f"{record['positives']:,} positives caught, {record['alerts'] - record['caught']:,} false alarms\n"
     )
-    return counts + table([head, *lines])
+    return counts + _per_period_text(record.get("per_period")) + table([head, *lines])
+
+
+def _per_period_text(record: dict[str, Any] | None) -> str:
+    """A line on alerts a day."""
+    if record is None:
+        return ""
+    per = per_words(record["per"])
+    name = record["per"] if isinstance(record["per"], str) else "period"
+    text = f"  {record['mean']:,.1f} alerts {per} on average over {record['periods']:,.1f} {name}s"
+    if "largest" in record:
+        text += (
+            f"; {record['whole_periods']:,} whole {name}s have {record['smallest']:,} to {record['largest']:,}, half "
+            f"of them at most {record['median']:,g}"
+        )
+    return f"{text}; {record['caught']:,.1f} positives {per} are among them\n"
 
 
 def compared_text(record: dict[str, Any]) -> str:
@@ -63,10 +79,15 @@ def described(model: Any, data: str, path: str) -> str:
         *(f"  {title:13}{text}" for title, text in facts(summary) if text),
     ]
     if summary["held_out"] is not None:
-        lines.append(f"measured on the {summary['held_out']['rows']:,} rows held out:")
+        which = "last " if rows.get("in_order") else ""
+        lines.append(f"measured on the {which}{summary['held_out']['rows']:,} rows{_by(model)} held out:")
         lines.append(measures_text(summary["held_out"]))
     lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
     return "\n".join(lines)
+
+
+def _by(model: Any) -> str:
+    return "" if model.time is None else f" by {printable(model.time)}"
 
 
 def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -81,7 +102,10 @@ def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     used = ", ".join(counted) + f" → {summary['n_features']} features" if kinds else f"{summary['n_features']} features"
     missing = ", ".join(f"{printable(name)} ({count:,} rows)" for name, count in _first(summary["missing"]))
     left_out = [printable(f"{name}: {reason}") for name, reason in _first(summary["left_out"])]
-    parameters = ", ".join(f"{name}={value}" for name, value in summary["parameters"].items())
+    parameters = ", ".join(
+        f"{name}={f'{value:.4g}' if isinstance(value, float) else value}"
+        for name, value in summary["parameters"].items()
+    )
     searched = "" if summary["search"] is None else f", chosen by search (score {summary['search']['score']:.3f})"
     gap = summary["certificate"]
     certificate = "none for this method" if gap is None else (
@@ -102,9 +126,19 @@ def _first(items: dict[str, Any], most: int = 8) -> list[tuple[str, Any]]:
 
 
 def _threshold_text(threshold: dict[str, Any]) -> str:
-    if threshold["max_fpr"] is None:
+    latest = "latest " if threshold.get("latest") else ""
+    if threshold["max_fpr"] is not None:
+        return (
+            f"at most {100 * threshold['max_fpr']:g} % false positives with {100 * threshold['confidence']:g} % "
+            f"confidence, for rows like the {threshold['n_calibration']:,} {latest}negatives set aside for it"
+        )
+    if threshold.get("share") is None:
         return "the one of the method itself; for a bound on false alarms use toprank fit --max-fpr"
+    share, of = f"{100 * threshold['share']:.2g} %", f"the {threshold['n_calibration']:,} {latest}rows set aside for it"
+    if threshold.get("budget") is None:
+        return f"{share} of the rows above it on average, for rows like {of}"
+    per = per_words(threshold["per"])
     return (
-        f"at most {100 * threshold['max_fpr']:g} % false positives with {100 * threshold['confidence']:g} % "
-        f"confidence, from {threshold['n_calibration']:,} negatives set aside"
+        f"{threshold['budget']:,g} alerts {per} on average: {share} of the rows, for rows like {of}, of which there "
+        f"are {threshold['rows_per_period']:,.0f} {per}"
     )

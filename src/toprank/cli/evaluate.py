@@ -21,6 +21,9 @@ def evaluate(
     k: Annotated[list[int] | None, typer.Option(min=1, help="Length of the list; may be repeated.")] = None,
     fpr: Annotated[list[float] | None, typer.Option(min=0, max=1, help="False positive rate; may be repeated.")] = None,
     confidence: Annotated[float, typer.Option(min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
+    per: options.Per = None,
+    time: options.Time = None,
+    amount: options.Amount = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
@@ -29,8 +32,9 @@ def evaluate(
     """Measure a model, or columns of scores, on rows with labels, with confidence intervals.
 
     If the file is the one that the model was fitted to, only the rows held out there are used. Intervals of shares
-    are exact (Clopper and Pearson), that of the area is DeLong's. Of several columns of scores the first is compared
-    with each other one, with intervals of the differences on the same rows.
+    are exact (Clopper and Pearson), that of the area is DeLong's. Of another file a note warns if the scores of the
+    negatives have drifted since the fit. Where the time of rows is known, alerts are counted for each day. Of several
+    columns of scores the first is compared with each other one, with intervals of the differences on the same rows.
 
     [bold]Examples[/bold]
 
@@ -45,6 +49,10 @@ def evaluate(
     from toprank.cli.model_files import require_model_or_scores
 
     require_model_or_scores(model, scores)
+    if scores and not (per is time is amount is None):
+        raise typer.BadParameter(
+            "--per, --time and --amount count alerts, and --score has no threshold; leave them out"
+        )
     output = Output(as_json=as_json, quiet=quiet)
     labels = {"target": target, "positive": positive}
     given = {"k": k, "fpr": fpr, "confidence": confidence, "format": format, "delimiter": delimiter, "watcher": output}
@@ -52,9 +60,9 @@ def evaluate(
         if scores:
             _evaluate_scores(data, scores, model, output, **labels, **given)
         elif model is not None:
-            _evaluate_model(data, model, output, **labels, **given)
+            _evaluate_model(data, model, output, per=per, time=time, amount=amount, **labels, **given)
     except InputError as error:
-        if error.parameter != "k":
+        if error.parameter not in ("k", "per"):
             raise
         raise typer.BadParameter(told(error)) from None
 

@@ -29,8 +29,17 @@ def fit(
     search: Annotated[bool, of_method("--search", help="Choose the penalty by cross-validation.")] = False,
     max_fpr: methods.MaxFpr = None,
     confidence: methods.Confidence = 0.95,
+    share: methods.Share = None,
+    budget: methods.Budget = None,
+    per: options.Per = None,
+    time: options.Time = None,
+    in_order: options.InOrder = False,
+    amount: options.Amount = None,
     holdout: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of the rows kept for testing; 0: learn from all.")
+        float,
+        typer.Option(
+            min=0, max=0.9, help="Share of the rows kept for testing, the last ones by --time; 0: learn from all."
+        ),
     ] = 0.2,
     seed: options.Seed = 0,
     jobs: options.Jobs = 1,
@@ -44,13 +53,17 @@ def fit(
 
     Numbers are scaled, and their missing values (an empty field, NA, NaN, null) are replaced by the median and marked
     in a column of their own. Text becomes one column of 0 and 1 for each value, and missing is a value too. Dates and
-    free text are left out. A share of the rows is held out, and the model is measured on it.
+    free text are left out. A share of the rows is held out, and the model is measured on it: random rows, or the last
+    ones where --time or --in-order is given. Then the latest of the others set the threshold, too, and what it promises
+    holds for rows like them.
 
     [bold]Examples[/bold]
 
     toprank fit train.csv --target fraud --model fraud.toprank
 
     toprank fit train.csv -t fraud -m fraud.toprank --max-fpr 0.01 --search --id transaction
+
+    toprank fit payments.csv -t fraud -m fraud.toprank --time when --budget 200 --per day --amount amount
 
     toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
     """
@@ -61,9 +74,15 @@ def fit(
 
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(model, "--model", data)
-    methods.check_around(method, search=search, confidence=confidence)
+    methods.check_around(method, search=search)
+    asked: dict[str, Any] = {"max_fpr": max_fpr, "confidence": confidence, "share": share, "budget": budget, "per": per}
+    rule = methods.alert_rule(time, in_order, **asked)
     given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
-    ranker = methods.ranker(method, seed=seed, max_fpr=max_fpr, **given)
+
+    def ranker(share: float | None = share) -> Any:
+        return methods.ranker(method, seed=seed, max_fpr=max_fpr, share=share, **given)
+
+    ranker()  # refuses wrong options before the data are read
     with output.noted_warnings():
         fitted = fit_file(
             data,
@@ -74,8 +93,10 @@ def fit(
             ignore=ignore or (),
             categorical=categorical or (),
             search=search,
-            max_fpr=max_fpr,
-            confidence=confidence,
+            **vars(rule),
+            time=time,
+            in_order=in_order,
+            amount=amount,
             holdout=holdout,
             random_state=seed,
             n_jobs=jobs,

@@ -8,6 +8,8 @@ import typer
 
 import toprank
 from toprank.cli.options import of_method, of_threshold
+from toprank.cli.output import told
+from toprank.exceptions import InputError
 
 
 def _methods_in(home: str) -> list[str]:
@@ -23,7 +25,8 @@ Tau = Annotated[
     float | None,
     of_method(
         help="Share of the list that counts as its top, strictly between 0 and 1: of the negatives for PatMatNP, "
-        "TauFPL and GrillNP, of all rows for PatMat, TopMeanK and Grill. By default --max-fpr, where that is given."
+        "TauFPL and GrillNP, of all rows for PatMat, TopMeanK and Grill. By default what --max-fpr, --share or "
+        "--budget asks for."
     ),
 ]
 TopNegatives = Annotated[float | None, of_method("--k", help="Number of negatives at the top, for TopPushK.")]
@@ -38,10 +41,31 @@ MaxFpr = Annotated[
 Confidence = Annotated[float, of_threshold(help="Probability with which --max-fpr holds.")]
 
 
-def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any) -> Any:
+Share = Annotated[
+    float | None, of_threshold(help="Set the threshold so that at most this share of all rows is expected above it.")
+]
+Budget = Annotated[
+    float | None,
+    of_threshold(metavar="ALERTS", help="Set the threshold so that so many alerts are expected --per day."),
+]
+
+
+def alert_rule(time: str | None = None, in_order: bool = False, **given: Any) -> Any:
+    """The rule for the threshold, refused before the data are read if it is none."""
+    from toprank.files.alert_rule import AlertRule
+
+    try:
+        rule = AlertRule(**given)
+        rule.require_times(time, in_order)
+        return rule
+    except InputError as error:
+        raise typer.BadParameter(told(error)) from None
+
+
+def ranker(method: str, *, seed: int, max_fpr: float | None = None, share: float | None = None, **given: Any) -> Any:
     """An estimator of scores by its name; options that it does not have are refused, and those that are None left out.
 
-    Where `tau` is not given it is `max_fpr`, for the methods that look at the negatives.
+    Where `tau` is not given it is `max_fpr`, for the methods that look at the negatives, or `share`.
     """
     import sklearn.linear_model
 
@@ -59,12 +83,12 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, **given: Any
         model.set_params(**{name: value})
     if given.get("tau") is None and max_fpr is not None and "tau" in known and model.over == "negatives":
         model.set_params(tau=max_fpr)
+    if given.get("tau") is None and share is not None and "tau" in known:
+        model.set_params(tau=share)
     return model.set_params(random_state=seed)
 
 
-def check_around(method: str, *, search: bool, confidence: float) -> None:
+def check_around(method: str, *, search: bool) -> None:
     """Refuse what `complete` cannot do, before the data are read."""
     if search and method == PEER:
         raise typer.BadParameter(f"--search has no penalty to choose for {method}; leave it out, or use another method")
-    if not 0 < confidence < 1:
-        raise typer.BadParameter(f"--confidence must be strictly between 0 and 1, got {confidence:g}; use 0.95")

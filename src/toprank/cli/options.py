@@ -64,6 +64,26 @@ Categorical = Annotated[
     list[str] | None,
     of_table(metavar="COLUMN", help="Column of numbers that are codes, not amounts; may be repeated."),
 ]
+Time = Annotated[
+    str | None,
+    of_table(
+        metavar="COLUMN",
+        help="Column of the time of a row: dates, times or numbers; it is not learned from. It gives the "
+        "order of the rows, and alerts a day.",
+    ),
+]
+InOrder = Annotated[bool, of_table("--in-order", help="Rows are in the order of time, without a column for it.")]
+Amount = Annotated[
+    str | None,
+    of_table(metavar="COLUMN", help="Column of an amount, such as money: what is found of it is measured too."),
+]
+Per = Annotated[
+    str | None,
+    of_threshold(
+        metavar="PERIOD",
+        help="Period to count alerts for: hour, day, week or month; or a number, in the unit of --time.",
+    ),
+]
 Format = Annotated[
     str | None,
     of_table(metavar="FORMAT", help="csv, parquet, svmlight or numpy, if the name does not say it."),

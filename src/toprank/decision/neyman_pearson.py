@@ -56,7 +56,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     threshold set in the past keeps its promise: for rows in the order of time hold out the latest negatives by
     ``shuffle=False``, and set the threshold anew on fresh negatives with a `FrozenEstimator`.
 
-    A share of the negatives, or the folds of a vote, leave all positives in training: the guarantee does not need them.
+    A random share of the negatives, or random folds of a vote, leave all positives in training: the guarantee does not
+    need them.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         is trained on. One split makes one model with the exact guarantee.
     shuffle : bool, default=True
         Whether a float or an integer `cv` holds negatives out at random. False is for rows in the order of time: a
-        share are the last negatives, which are most like those to come, and folds are blocks of neighbours.
+        share are the last negatives, which are most like those to come, and the rows before them are trained on; folds
+        are blocks of neighbours, and the rows outside are trained on.
     combine : {"unanimous", "refit"}, default="unanimous"
         What to make of several folds. "unanimous": each fold's model has its own threshold from its own held-out
         negatives, and a row is positive if all models say so. Its false positive rate is at most that of each
@@ -243,17 +245,25 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         return [_usable(train, test, kept, negative) for train, test in pairs]
 
     def _own_splits(self, rows: Rows, negatives: Rows) -> Splits:
-        """A share of the negatives, or folds of them; positives stay in training."""
-        shuffled = check_random_state(self.random_state).permutation if self.shuffle else np.flip
-        order = shuffled(negatives)  # without a shuffle the last ones first
+        """A share of the negatives, or folds of them."""
+        n_held_out = int(np.ceil(self.cv * len(negatives)))
+        if not self.shuffle:
+            # with later positives and earlier negatives a model would learn the time
+            if isinstance(self.cv, Integral):
+                blocks = np.array_split(negatives, int(self.cv))
+                return [(rows[(rows < block[0]) | (rows > block[-1])], block) for block in blocks]
+            held_out = negatives[-n_held_out:]
+            return [(rows[rows < held_out[0]], held_out)]
+        random_state = check_random_state(self.random_state)
+        shuffled = random_state.permutation(negatives)
         if not isinstance(self.cv, Integral):
-            held_out = np.sort(order[: int(np.ceil(self.cv * len(negatives)))])
+            held_out = np.sort(shuffled[:n_held_out])
             return [(np.setdiff1d(rows, held_out), held_out)]
-        folds = [np.sort(fold) for fold in np.array_split(order, int(self.cv))]
+        folds = [np.sort(fold) for fold in np.array_split(shuffled, int(self.cv))]
         if self.combine != "refit":
             return [(np.setdiff1d(rows, fold), fold) for fold in folds]
         # Scores depend on the share of positives in training, so the models of the folds must have that of all rows.
-        positives = np.array_split(shuffled(np.setdiff1d(rows, negatives)), int(self.cv))
+        positives = np.array_split(random_state.permutation(np.setdiff1d(rows, negatives)), int(self.cv))
         left_out = [np.concatenate(pair) for pair in zip(folds, positives, strict=True)]
         return [(np.setdiff1d(rows, out), fold) for out, fold in zip(left_out, folds, strict=True)]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toprank.files.alert_rule import AlertRule
 from toprank.files.columns import CATEGORY, MOST_CATEGORIES
+from toprank.files.times import Times
 
 
 def pipeline_of(used: Mapping[str, str] | None, ranker: Any) -> Any:
@@ -52,37 +54,43 @@ def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
 def complete(
     pipeline: Any,
     *,
-    max_fpr: float | None = None,
-    confidence: float = 0.95,
+    rule: AlertRule | None = None,
+    times: Times | None = None,
+    n_negatives: int = 0,
     search: bool = False,
     seed: int = 0,
     jobs: int | None = 1,
     verbose: bool = False,
 ) -> Any:
-    """A pipeline with a search for its penalty and a threshold with a guarantee around it, as asked for; not fitted."""
+    """A pipeline with a search for its penalty and a rule for its threshold around it, as asked for; not fitted.
+
+    `times` are those of the rows if these are in the order of time: then folds are blocks of neighbours. `n_negatives`
+    is how many of the rows are negatives.
+    """
     from sklearn.model_selection import StratifiedKFold
 
-    from toprank.decision import NeymanPearsonClassifier
     from toprank.selection import TopSearchCV
 
     model = pipeline
     if search:
-        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        folds = StratifiedKFold(5) if times is not None else StratifiedKFold(5, shuffle=True, random_state=seed)
         model = TopSearchCV(pipeline, cv=folds, n_jobs=jobs, verbose=int(verbose))
-    if max_fpr is not None:
-        model = NeymanPearsonClassifier(model, max_fpr=max_fpr, confidence=confidence, random_state=seed)
-    return model
+    return model if rule is None else rule.around(model, times, n_negatives, seed)
 
 
 def without_search(model: Any) -> tuple[Any, dict[str, Any] | None]:
     """A fitted model with the best candidate in place of a search, and what the search chose."""
     from sklearn.base import clone
 
-    found = model.estimators_[0] if hasattr(model, "estimators_") else model
+    found = model
+    if hasattr(model, "threshold_"):  # a rule around the search
+        found = model.estimators_[0] if hasattr(model, "estimators_") else model.estimator_
     if not hasattr(found, "best_estimator_"):
         return model, None
     best, chosen = found.best_estimator_, {"parameters": found.best_params_, "score": found.best_score_}
     if found is model:
         return best, chosen
-    model.estimators_, model.estimator_, model.estimator = [best], best, clone(best)
+    model.estimator_, model.estimator = best, clone(best)
+    if hasattr(model, "estimators_"):
+        model.estimators_ = [best]
     return model, chosen

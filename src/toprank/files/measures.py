@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.exceptions import InputError
+from toprank.files.alerts_per_period import AlertsPerPeriod
+from toprank.files.periods import Per
+from toprank.files.times import Times
+from toprank.ranking.drift import ScoreDrift, ScoreSample
 from toprank.ranking.paired import Budget, area_half_width, found_differences
 
 
@@ -34,12 +38,40 @@ class Measures:
     caught: int
     confidence: float
     values: list[Measure]
+    per_period: AlertsPerPeriod | None = None
+    drift: ScoreDrift | None = None
+
+    @property
+    def fpr(self) -> float:
+        """The share of the negatives above the threshold."""
+        return (self.alerts - self.caught) / (self.rows - self.positives)
+
+    def surprise_at(self, rate: float) -> float:
+        """The probability of so many false alarms or more if their rate is this one."""
+        from scipy.stats import binom
+
+        return float(binom.sf(self.alerts - self.caught - 1, self.rows - self.positives, rate))
 
     def record(self) -> dict[str, Any]:
         """For machines."""
-        record = asdict(self)
-        values = record.pop("values")
+        record = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = [asdict(one) for one in record.pop("values")]
+        for name in ("per_period", "drift"):
+            record[name] = None if record[name] is None else record[name].record()
         return {**record, "false_alarms": self.alerts - self.caught, "measures": values}
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of rows beside their labels: the time and the amount of each, if there are any.
+
+    Alerts are counted for each period of `per`; `before` are the scores of negatives of the fit.
+    """
+
+    times: Times | None = None
+    per: Per | None = None
+    amounts: NDArray[np.float64] | None = None
+    before: ScoreSample | None = None
 
 
 @dataclass(frozen=True)
@@ -80,22 +112,55 @@ def measure(
     ks: Sequence[int] = (10, 100),
     rates: Sequence[float] = (0.01, 0.05),
     confidence: float = 0.95,
+    about: About | None = None,
 ) -> Measures:
     """Measure scores of rows with labels 0 and 1; above zero means positive.
 
     Shares of counted rows have the exact limits of Clopper and Pearson, with the negatives as they are; the area under
     the curve has the approximate limits of DeLong. They are those of the report page. Of the list's lengths `ks`, those
-    longer than the table are left out.
+    longer than the table are left out. An amount has no interval: the largest few decide on it.
     """
+    about, counted = about or About(), _counted(y, ks, rates)
     above = scores > 0
     caught, alerts, positives = int(y[above].sum()), int(above.sum()), int(y.sum())
     values = [
         _share("precision", "precision of the alerts", caught, alerts, confidence),
         _share("tpr", "positives caught", caught, positives, confidence),
         _share("fpr", "false positive rate", alerts - caught, len(y) - positives, confidence),
-        *_at_the_top(y, scores, _counted(y, ks, rates), confidence),
+        *_at_the_top(y, scores, counted, confidence),
     ]
-    return Measures(len(y), positives, alerts, caught, confidence, values)
+    if about.amounts is not None:
+        values += _amounts(y, scores, about.amounts, counted)
+    per_period = None
+    if about.times is not None and about.per is not None:
+        per_period = AlertsPerPeriod.of(about.times, about.per, y, above)
+    drift = None if about.before is None else ScoreDrift.of(about.before, scores[y == 0])
+    return Measures(len(y), positives, alerts, caught, confidence, values, per_period, drift)
+
+
+def _amounts(
+    y: NDArray[np.int64], scores: NDArray[np.float64], amounts: NDArray[np.float64], counted: Sequence[_Counted]
+) -> list[Measure]:
+    """The share of the amount of the positives that is found above the threshold and at the budgets.
+
+    Of rows of one score at the end of a list it is the part that is expected.
+    """
+    from toprank.ranking.ranked_list import RankedList
+
+    ranked: Any = RankedList.from_predictions(y, scores)
+    amounts = np.where(y == 1, amounts, 0.0)
+    total = float(amounts.sum()) or np.nan
+    values = [Measure("amount", "amount of positives caught", float(amounts[scores > 0].sum()) / total, np.nan, np.nan)]
+    for one in counted:
+        point = ranked.operating_point(**{one.budget.kind: one.budget.value})
+        above, tied = scores > point.threshold, scores == point.threshold
+        found = float(amounts[above].sum())
+        if one.budget.kind == "k":
+            found += float(amounts[tied].sum()) * (point.value - int(above.sum())) / max(int(tied.sum()), 1)
+        at = f"among the best {one.trials}" if one.budget.kind == "k" else one.title.removeprefix("positives ")
+        title = f"amount {at}" if at.startswith("caught") else f"amount caught {at}"
+        values.append(Measure(f"amount_{one.name.partition('_')[2]}", title, found / total, np.nan, np.nan))
+    return values
 
 
 def measure_scores(

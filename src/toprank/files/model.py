@@ -18,6 +18,7 @@ from toprank.saved_state import (
     FLAG,
     TWO_CLASSES,
     WORD,
+    Array,
     Chosen,
     Kind,
     Known,
@@ -31,6 +32,7 @@ from toprank.saved_state import (
 
 _COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
 _MAYBE_WORD = Kind((str,), none=True)
+_LATER_WORD = Kind((str,), none=True, optional=True)  # files of earlier versions have none
 # What the commands read of a summary; `toprank.files.summary` writes it.
 _SUMMARY = Table(
     {
@@ -46,6 +48,7 @@ _SUMMARY = Table(
                 "holdout": Number(0, 1, optional=True),
                 "seed": count(optional=True),
                 "labels_sha256": Kind((str,), optional=True),
+                "in_order": Kind((bool,), optional=True),
             },
             optional=True,
         ),
@@ -59,6 +62,7 @@ _SUMMARY = Table(
                 "max_fpr": Number(0, 1, none=True),
                 "confidence": Number(0, 1, optional=True),
                 "n_calibration": count(1, optional=True),
+                "per": Rule(none=True, optional=True),
             }
         ),
         "search": Table({"score": Number(none=True)}, none=True),
@@ -66,6 +70,7 @@ _SUMMARY = Table(
         "fitted": WORD,
     }
 )
+_NEGATIVES = Table({"rows": count(1), "above": count(), "quantiles": Array("f8", (None,))}, optional=True)
 _NOTES = Table({"left_out": Table(optional=True)})
 
 
@@ -96,6 +101,10 @@ class TableModel(ClassifierMixin, BaseEstimator):
         Name of the column that identifies a row.
     zero_based : bool, default=False
         Whether indices of svmlight files start at 0.
+    time : str, optional
+        Name of the column with the time of a row, by which alerts are counted.
+    amount : str, optional
+        Name of the column with the amount of a row, of which the part that is found is measured.
 
     Attributes
     ----------
@@ -109,6 +118,9 @@ class TableModel(ClassifierMixin, BaseEstimator):
         Number of columns.
     summary_ : dict
         What is known of the training, in plain data; empty unless the command line filled it.
+    negatives_ : dict
+        The scores of the negatives held out in the fit, of which at most 1,000 are kept, by which a drift is found;
+        there only if `fit_file` held out rows.
 
     Examples
     --------
@@ -132,13 +144,16 @@ class TableModel(ClassifierMixin, BaseEstimator):
             "positive": _MAYBE_WORD,
             "id_column": _MAYBE_WORD,
             "zero_based": FLAG,
+            "time": _LATER_WORD,
+            "amount": _LATER_WORD,
             **FEATURES,
             "estimator_": Part(("decision_function",)),
             "classes_": TWO_CLASSES,
             "summary_": Chosen(_summary),
+            "negatives_": _NEGATIVES,
         },
         fitted="estimator_",
-        before=("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based"),
+        before=("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based", "time", "amount"),
         relations={
             "as many features as columns": lambda known: (
                 known["columns"] is None or len(known["columns"]) == known["n_features_in_"]
@@ -156,6 +171,8 @@ class TableModel(ClassifierMixin, BaseEstimator):
         positive: str | None = None,
         id_column: str | None = None,
         zero_based: bool = False,
+        time: str | None = None,
+        amount: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.columns = columns
@@ -164,6 +181,8 @@ class TableModel(ClassifierMixin, BaseEstimator):
         self.positive = positive
         self.id_column = id_column
         self.zero_based = zero_based
+        self.time = time
+        self.amount = amount
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the estimator.
@@ -187,7 +206,8 @@ class TableModel(ClassifierMixin, BaseEstimator):
         self.estimator_ = estimator
         self.classes_ = np.array([0, 1])
         self.summary_: dict[str, Any] = {}
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "negatives_"):
+            self.__dict__.pop(name, None)
         if self.columns is None:
             self.n_features_in_ = int(estimator.n_features_in_)
         else:

@@ -15,11 +15,13 @@ from toprank.inspection import certificate_of, scorer_of
 _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")
 
 
-def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict[str, Any]:
+def summary_of(
+    model: Any, method: str, path: str, data: dict[str, Any], rule: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """What `info` and `evaluate` want to know of any fitted `TableModel`, in plain data, without what only a fit knows.
 
     `data` says how many "rows" the file has, how many "positives", how many rows were "learned_from", and which share
-    was held out ("holdout", 0 for none) by which "seed".
+    was held out ("holdout", 0 for none) by which "seed". `rule` is what was asked of the threshold.
     """
     last = scorer_of(model.estimator_)
     given = last.get_params()
@@ -35,7 +37,7 @@ def summary_of(model: Any, method: str, path: str, data: dict[str, Any]) -> dict
             "n_features": int(last.n_features_in_),
             "certificate": certificate_of(model.estimator_),
             "iterations": int(np.max(getattr(last, "n_iter_", 0))),
-            "threshold": _threshold(model.estimator_),
+            "threshold": {**(rule or {}), **_threshold(model.estimator_)},
             "search": None,
             "held_out": None,
             "fitted": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -65,6 +67,8 @@ def _threshold(estimator: Any) -> dict[str, Any]:
             "n_calibration": estimator.n_calibration_,
             "guaranteed": estimator.guaranteed_,
         }
+    if hasattr(estimator, "expected_share_"):
+        return {"max_fpr": None, "share": estimator.share, "n_calibration": estimator.n_calibration_}
     return {"max_fpr": None}
 
 

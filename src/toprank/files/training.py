@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.files.beside import NOTHING, Beside
 from toprank.files.columns import Columns, choose_columns
 from toprank.files.errors import NotANumberError, TableError, no_rows
 from toprank.files.labels import positive_rows
 from toprank.files.source import NUMBER, TEXT, VERBATIM, Source, polars, repeated, require_columns
 from toprank.files.svmlight_file import SvmlightTable
+from toprank.files.times import Times, latest_rows
 
 Advance = Callable[[int], Any]
 
@@ -36,11 +38,17 @@ class LabelledRows:
     notes: list[str] = field(default_factory=list)
     labels: Any = None
     numbers: Any = None
+    times: Times | None = None
+    amounts: NDArray[np.float64] | None = None
+    of_fit: bool = False
+    """Whether they are rows of the file that a model was fitted to."""
 
     def part(self, rows: NDArray[np.intp]) -> LabelledRows:
         """Some of the rows."""
-        ids, labels, numbers = (None if one is None else one[rows] for one in (self.ids, self.labels, self.numbers))
-        return LabelledRows(self.X[rows], self.y[rows], self.positive, self.columns, ids, self.notes, labels, numbers)
+        of_rows = ("ids", "labels", "numbers", "times", "amounts")
+        given: dict[str, Any] = {name: getattr(self, name) for name in of_rows if getattr(self, name) is not None}
+        beside = {name: values[rows] for name, values in given.items()}
+        return replace(self, X=self.X[rows], y=self.y[rows], **beside)
 
 
 def read_to_learn(
@@ -51,21 +59,25 @@ def read_to_learn(
     id_column: str | None = None,
     ignore: Collection[str] = (),
     categorical: Collection[str] = (),
+    beside: Beside = NOTHING,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
     """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
     if isinstance(source, SvmlightTable):
-        return _read_sparse(source, target, positive, None, advance)
-    target, special = special_columns(source, target, id_column, [*ignore, *categorical])
-    if id_column == target or target in ignore:
-        raise TableError(f"the target {target!r} cannot be the identifier or ignored too; name another column")
+        return _read_sparse(source, target, positive, None, advance, beside)
+    target, special = special_columns(source, target, id_column, [*ignore, *categorical, *beside.names()])
+    if target in (id_column, *ignore, *beside.names()):
+        raise TableError(
+            f"the target {target!r} cannot be the identifier, the time, the amount or ignored too; name another column"
+        )
+    special |= beside.kinds(learned=lambda name: name not in ignore and name != beside.time)
     kinds = source.kinds({*categorical, *special})
     unused = {*special, *ignore}
     kinds = {name: kind for name, kind in kinds.items() if name not in unused}
     frame = _read_as_found(source, kinds, special, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
-    return labelled(frame, target, positive, id_column, columns, [*columns.notes])
+    return labelled(frame, target, positive, id_column, columns, [*columns.notes], beside)
 
 
 def read_to_test(
@@ -75,25 +87,29 @@ def read_to_test(
     target: str | None = None,
     positive: str | None = None,
     id_column: str | None = None,
+    beside: Beside = NOTHING,
     all_columns: bool = False,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
     """All rows of a table with a label and at least the columns of a model; with `all_columns` the others too, as text.
 
-    The model knows the target, the positive label and the identifier where they are not given.
+    The model knows the target, the positive label and the identifier where they are not given, and what is beside, if
+    the file has it.
     """
     positive = positive or model.positive
     if check_kind(source, model):
-        return _read_sparse(source, target, positive, model.n_features_in_, advance)
+        return _read_sparse(source, target, positive, model.n_features_in_, advance, beside)
+    beside = beside.or_of(model, source.names)
     target, id_column = target or model.target, id_column or id_in(source, model)
-    target, special = special_columns(source, target, id_column)
+    target, special = special_columns(source, target, id_column, beside.names())
+    special |= beside.kinds(learned=lambda name: name in model.columns)
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
     if all_columns:
-        known = {*kinds, target, id_column, *repeated(source.names)}
+        known = {*kinds, *special, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
-    return labelled(read_columns(source, kinds | special, advance), target, positive, id_column, None, [])
+    return labelled(read_columns(source, kinds | special, advance), target, positive, id_column, None, [], beside)
 
 
 def check_kind(source: Any, model: Any) -> bool:
@@ -159,26 +175,45 @@ def _read_as_found(source: Source, kinds: dict[str, str], special: Mapping[str, 
 
 
 def labelled(
-    frame: Any, target: str, positive: str | None, id_column: str | None, columns: Columns | None, notes: list[str]
+    frame: Any,
+    target: str,
+    positive: str | None,
+    id_column: str | None,
+    columns: Columns | None,
+    notes: list[str],
+    beside: Beside = NOTHING,
 ) -> LabelledRows:
     """The rows that have a label; a note says how many have none."""
     y, known, positive = positive_rows(frame[target], positive)
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without a label in {target!r} are left out")
         frame, y = frame.filter(known), y[known]
+    times, numbers = beside.times(frame), np.flatnonzero(known)
+    if times is not None and not times.known.all():
+        notes.append(f"{int((~times.known).sum())} rows without a time in {times.name!r} are left out")
+        frame, y, numbers, times = frame.filter(times.known), y[times.known], numbers[times.known], times[times.known]
     _require_both(y, f"in the column {target!r}")
     ids = frame[id_column] if id_column else None
     labels = frame[target].str.strip_chars()
-    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes, labels, np.flatnonzero(known))
+    amounts = beside.amounts(frame, notes)
+    return LabelledRows(frame.drop(target), y, positive, columns, ids, notes, labels, numbers, times, amounts)
 
 
 def _read_sparse(
-    source: SvmlightTable, target: str | None, positive: str | None, n_features: int | None, advance: Advance
+    source: SvmlightTable,
+    target: str | None,
+    positive: str | None,
+    n_features: int | None,
+    advance: Advance,
+    beside: Beside,
 ) -> LabelledRows:
     from scipy.sparse import vstack
 
     if target is not None:
         text = "{target} is for columns with names; the labels of {path!r} come first in each line"
+        raise TableError.saying(text, path=source.path)
+    if beside.names():
+        text = "{time} and {amount} are for columns with names, and {path!r} has none; use {in_order} for rows in order"
         raise TableError.saying(text, path=source.path)
     try:
         label = None if positive is None else float(positive)
@@ -193,7 +228,8 @@ def _read_sparse(
         advance(batch.position)
     y = np.concatenate(labels)
     _require_both(y, f"in {source.path!r}")
-    return LabelledRows(vstack(parts, format="csr"), y, "1" if positive is None else positive)
+    times = Times.in_order(len(y)) if beside.in_order else None
+    return LabelledRows(vstack(parts, format="csr"), y, "1" if positive is None else positive, times=times)
 
 
 def _require_both(y: NDArray[np.int64], where: str) -> None:
@@ -207,6 +243,13 @@ def _require_both(y: NDArray[np.int64], where: str) -> None:
 def sum_of_labels(y: NDArray[np.int64]) -> str:
     """The SHA-256 sum of labels 0 and 1, to tell whether others are asked for than those of a fit."""
     return hashlib.sha256(y.astype(np.uint8).tobytes()).hexdigest()
+
+
+def split_rows(
+    y: NDArray[np.int64], times: Times | None, share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows to learn from and rows to test with: the latest where their times are known, else random ones."""
+    return held_out_rows(y, share, seed) if times is None else latest_rows(times, y, share)
 
 
 def held_out_rows(y: NDArray[np.int64], share: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

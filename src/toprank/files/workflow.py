@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from toprank.exceptions import Message
+from toprank.exceptions import InputError, Message
+from toprank.files.alert_rule import AlertRule
+from toprank.files.beside import Beside
 from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
-from toprank.files.measures import Measures, measure, require_lengths
+from toprank.files.measures import About, Measures, measure, require_lengths
 from toprank.files.model import TableModel
 from toprank.files.open import open_table
+from toprank.files.periods import Per, check_per
 from toprank.files.summary import missing_values, plain, summary_of
-from toprank.files.training import LabelledRows, held_out_rows, read_to_learn, read_to_test, sum_of_labels
+from toprank.files.times import Times
+from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
 from toprank.files.watching import Warner, Watcher
+from toprank.ranking.drift import SURPRISING, ScoreSample
 
 Path = str | os.PathLike[str]
 
@@ -35,6 +40,12 @@ def fit_file(
     search: bool = False,
     max_fpr: float | None = None,
     confidence: float = 0.95,
+    share: float | None = None,
+    budget: float | None = None,
+    per: Per | None = None,
+    time: str | None = None,
+    in_order: bool = False,
+    amount: str | None = None,
     holdout: float = 0.2,
     random_state: int = 0,
     n_jobs: int | None = 1,
@@ -53,7 +64,8 @@ def fit_file(
     path : path
         CSV, Parquet, svmlight or NumPy; text also compressed.
     estimator : estimator
-        What gives scores, such as ``PatMatNP(tau=0.01)``.
+        What gives scores, such as ``PatMatNP(tau=0.01)``; or a function that makes it for the share of the rows that
+        `share` or `budget` asks for, such as ``lambda share: PatMatNP(tau=share)``.
     target : str
         Column of the labels; not for svmlight.
     positive : str, optional
@@ -70,8 +82,24 @@ def fit_file(
         Set the threshold so that at most this share of the negatives is above it.
     confidence : float, default=0.95
         Probability with which `max_fpr` holds.
+    share : float, optional
+        Set the threshold so that at most this share of all rows is expected above it.
+    budget : float, optional
+        Set the threshold so that so many alerts are expected in each period of `per`, by the number of rows in the
+        latest of the rows to learn from.
+    per : {"hour", "day", "week", "month"} or float, optional
+        The period for which alerts are counted, of dates a day where it is not given; a number is a length in the unit
+        of `time`, or a number of rows with `in_order`. A word takes times that are numbers as seconds.
+    time : str, optional
+        Column of the time of a row: dates, times or numbers. The last rows are held out instead of random ones, and of
+        the others the latest set the threshold. It is not learned from.
+    in_order : bool, default=False
+        Rows are in the order of time; the same as `time` where there is no such column.
+    amount : str, optional
+        Column of an amount, such as money; the part of that of the positives that is found is measured beside the part
+        of the positives. It is learned from, unless it is ignored.
     holdout : float, default=0.2
-        Share of the rows to measure on; 0: learn from all.
+        Share of the rows to measure on, the last ones if their time is known, else random ones; 0: learn from all.
     random_state : int, default=0
         Seed of splits and folds.
     n_jobs : int, default=1
@@ -107,38 +135,45 @@ def fit_file(
     >>> counts.rows, counts.written
     (500, 10)
     """
-    watcher = watcher or Warner()
+    rule = AlertRule(max_fpr, confidence, share, budget, per)
+    rule.require_times(time, in_order)
+    beside, watcher = Beside(time, amount, in_order), watcher or Warner()
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=zero_based)
-    columns = {"ignore": ignore, "categorical": categorical}
+    columns: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "beside": beside}
     rows = rows_to_learn(source, target, watcher, positive=positive, id_column=id_column, **columns)
     used = None if rows.columns is None else rows.columns.used
-    pipeline = pipeline_of(used, estimator)
-    around: dict[str, Any] = {"max_fpr": max_fpr, "confidence": confidence, "search": search, "jobs": n_jobs}
-    whole = complete(pipeline, seed=random_state, verbose=watcher.shows_progress, **around)
-    known: dict[str, Any] = {"target": target, "positive": rows.positive, "id_column": id_column}
-    model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
-    train, test = held_out_rows(rows.y, holdout, random_state)
+    train, test = split_rows(rows.y, rows.times, holdout, random_state)
     if holdout and not len(test):
         watcher.note(
             "one class has too few rows to hold some out, so the model is not measured; it learned from all rows"
         )
-    start = time.perf_counter()
     part = rows.part(train)
+    if not hasattr(estimator, "fit"):
+        estimator = estimator(rule.share_of_rows(part.times))
+    pipeline = pipeline_of(used, estimator)
+    around: dict[str, Any] = {"rule": rule, "times": part.times, "n_negatives": int((part.y == 0).sum())}
+    looks: dict[str, Any] = {"search": search, "jobs": n_jobs, "verbose": watcher.shows_progress}
+    whole = complete(pipeline, seed=random_state, **around, **looks)
+    known: dict[str, Any] = {"target": target, "positive": rows.positive, "id_column": id_column}
+    known |= {"time": time, "amount": amount}
+    model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
+    start = perf_counter()
     with nullcontext() if search else watcher.progress("fitting"):  # a search shows its own progress
         fitted, searched = without_search(whole.fit(model.rows(part.X), part.y))
-    seconds = time.perf_counter() - start
+    seconds = perf_counter() - start
     model.estimator = whole if searched is None else pipeline
     model.keep_fitted(fitted)
-    tested = _tested(model, rows.part(test), watcher) if len(test) else None
+    tested = _tested(model, rows.part(test), per, watcher) if len(test) else None
     data = {
         "rows": len(rows.y),
         "positives": int(rows.y.sum()),
         "learned_from": len(train),
         "holdout": holdout if len(test) else 0.0,
         "seed": random_state,
+        "in_order": part.times is not None,
         "labels_sha256": sum_of_labels(rows.y),
     }
-    model.summary_ = summary_of(model, type(estimator).__name__, source.path, data) | plain(
+    model.summary_ = summary_of(model, type(estimator).__name__, source.path, data, rule.record(part.times)) | plain(
         {
             "missing": missing_values(rows),
             "left_out": {} if rows.columns is None else rows.columns.left_out,
@@ -150,8 +185,11 @@ def fit_file(
     return model
 
 
-def _tested(model: TableModel, held: LabelledRows, watcher: Watcher) -> Measures:
-    measures = measure(held.y, model.decision_function(held.X))
+def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Watcher) -> Measures:
+    scores = model.decision_function(held.X)
+    measures = measure(held.y, scores, about=about(model, held, per))
+    model.negatives_ = ScoreSample.of(scores[held.y == 0]).record()
+    _note_promise(model, measures, watcher)
     if measures.alerts == 0:
         watcher.note(
             Message(
@@ -173,13 +211,17 @@ def evaluate_file(
     k: Sequence[int] | None = None,
     fpr: Sequence[float] | None = None,
     confidence: float = 0.95,
+    per: Per | None = None,
+    time: str | None = None,
+    amount: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
     watcher: Watcher | None = None,
 ) -> Measures:
     """Measure a model on the rows of a file, with confidence intervals; the command ``toprank evaluate``.
 
-    If the file is the one that the model was fitted to, only the rows held out there are used, which a note says.
+    If the file is the one that the model was fitted to, only the rows held out there are used, which a note says. Of
+    another file a note warns if the scores of the negatives have drifted since the fit; see `toprank.plots.ScoreDrift`.
 
     Parameters
     ----------
@@ -195,6 +237,8 @@ def evaluate_file(
         False positive rates; by default 0.01 and 0.05.
     confidence : float, default=0.95
         Of the intervals.
+    per, time, amount
+        As in `fit_file`; by default those of the model.
     format, delimiter
         As in `open_table`.
     watcher : Watcher, optional
@@ -203,7 +247,8 @@ def evaluate_file(
     Returns
     -------
     Measures
-        Counts, and `values` with a name, an estimate and the limits of its interval each.
+        Counts, and `values` with a name, an estimate and the limits of its interval each; `per_period` with the alerts
+        of each day, and `drift`, where these are known.
 
     Examples
     --------
@@ -223,10 +268,40 @@ def evaluate_file(
     (200, 'auc', True)
     """
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
-    rows = rows_to_test(source, model, watcher or Warner(), target=target, positive=positive)
+    watcher, per = watcher or Warner(), None if per is None else check_per(per)
+    labels: dict[str, Any] = {"target": target, "positive": positive}
+    rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), **labels)
     require_lengths(k, len(rows.y))
     scores = np.asarray(model.decision_function(rows.X))
-    return measure(rows.y, scores, ks=k or (10, 100), rates=fpr or (0.01, 0.05), confidence=confidence)
+    cuts: dict[str, Any] = {"ks": k or (10, 100), "rates": fpr or (0.01, 0.05), "confidence": confidence}
+    measures = measure(rows.y, scores, about=about(model, rows, per), **cuts)
+    _note_promise(model, measures, watcher)
+    return measures
+
+
+def about(model: TableModel, rows: LabelledRows, per: Per | None = None) -> About:
+    """What is known of rows beside their labels; the period is that of the model, or a day for dates, if not given."""
+    per = per or model.summary_.get("threshold", {}).get("per")
+    if per is not None and rows.times is None:
+        raise InputError.saying("{per=} needs the time of each row; name its column by {time=}", per=per)
+    if per is None and rows.times is not None and rows.times.has_clock:
+        per = "day"
+    before: Any = None if rows.of_fit else getattr(model, "negatives_", None)
+    return About(rows.times, per, rows.amounts, None if before is None else ScoreSample.from_record(before))
+
+
+def _note_promise(model: TableModel, measures: Measures, watcher: Watcher) -> None:
+    """Say that the negatives have drifted, or that more of them are above the threshold than was promised."""
+    if measures.drift is not None and measures.drift.is_surprising:
+        watcher.note(f"{measures.drift.sentence()}; set the threshold anew on fresh rows")
+    bound = model.summary_.get("threshold", {}).get("max_fpr") or getattr(model.estimator_, "max_fpr", None)
+    surprise = None if bound is None else measures.surprise_at(bound)
+    if bound is not None and surprise is not None and surprise < SURPRISING:
+        watcher.note(
+            f"the false positive rate here is {100 * measures.fpr:.2g} %, and at most {100 * bound:g} % were promised "
+            f"for negatives like those that the threshold was set on: these are others (binomial test, p = "
+            f"{surprise:.1g}); fit again with fresh rows, and in the order of time if it was not"
+        )
 
 
 def rows_to_learn(source: Any, target: str | None, watcher: Watcher, **options: Any) -> LabelledRows:
@@ -261,6 +336,7 @@ def rows_to_test(source: Any, model: Any, watcher: Watcher, **options: Any) -> L
         return rows
     if training.get("sha256") != sum_of(source.path):
         return rows
+    rows.of_fit = True
     if not training.get("holdout"):
         watcher.note(
             Message(
@@ -272,13 +348,17 @@ def rows_to_test(source: Any, model: Any, watcher: Watcher, **options: Any) -> L
             )
         )
         return rows
-    if training.get("labels_sha256") != sum_of_labels(rows.y):
+    by_time = training.get("in_order", False)
+    other_time = by_time and model.time is not None and (rows.times is None or rows.times.name != model.time)
+    if other_time or training.get("labels_sha256") != sum_of_labels(rows.y):
         watcher.note(
-            f"{source.path!r} is the file of the fit, with other labels than there: rows that the model learned from "
-            "are measured too, so these numbers may be too good; take other rows, or the labels of the fit"
+            f"{source.path!r} is the file of the fit, with other {'times' if other_time else 'labels'} than there: "
+            "rows that the model learned from are measured too, so these numbers may be too good; take other rows, or "
+            f"the {'times' if other_time else 'labels'} of the fit"
         )
         return rows
-    test = held_out_rows(rows.y, training["holdout"], training["seed"])[1]
+    times = (Times.in_order(len(rows.y)) if model.time is None else rows.times) if by_time else None
+    test = split_rows(rows.y, times, training["holdout"], training["seed"])[1]
     watcher.note(
         f"{source.path!r} is the file of the fit: only the {len(test):,} rows that were held out there are used"
     )

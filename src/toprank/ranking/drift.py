@@ -46,15 +46,15 @@ class ScoreSample:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
-        """The sample of its plain data."""
+        """The sample that a model file kept."""
         sample = cls(int(record["rows"]), int(record["above"]), np.array(record["quantiles"], dtype=np.float64))
         if len(sample.quantiles) != len(_places(sample.rows)) or np.any(np.diff(sample.quantiles) < 0):
             raise InputError.saying("the scores kept of the fit are damaged; fit the model again")
         return sample
 
     def record(self) -> dict[str, Any]:
-        """Plain data, for a model file."""
-        return {"rows": self.rows, "above": self.above, "quantiles": self.quantiles.tolist()}
+        """What a model file keeps."""
+        return {"rows": self.rows, "above": self.above, "quantiles": self.quantiles}
 
     @property
     def share(self) -> float:
