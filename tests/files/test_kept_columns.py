@@ -11,6 +11,7 @@ import toprank
 from cli.support import run
 from toprank import PatMatNP
 from toprank.files import TableError, fit_file, score_file
+from toprank.files.content import open_content
 from toprank.files.csv_file import CSVTable
 from toprank.files.scoring import score_rows
 
@@ -84,6 +85,20 @@ def test_formulas_in_kept_texts(folder, model):
     assert kept["shop"][0] == '\'=shop, "0"'
     assert kept["shop"][1] == 'shop, "1"'
     assert kept["amount"].equals(pl.read_csv(folder / "rows.csv", infer_schema=False)["amount"])
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
+def test_compressed_output(ending, folder, model, tmp_path):
+    score_file(folder / "rows.csv", model, tmp_path / f"scores.csv.{ending}", keep="all")
+    with open_content(str(tmp_path / f"scores.csv.{ending}")) as stream:
+        assert pl.read_csv(stream.read(), infer_schema=False).equals(scored(folder / "rows.csv", model, keep="all"))
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "scores.npz", "scores.XLSX", "scores.svm"])
+def test_a_name_of_another_format_is_refused(name, folder, model, tmp_path):
+    with pytest.raises(TableError, match=r"scores are written as CSV, and .* is the name of another format; use"):
+        score_file(folder / "rows.csv", model, tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_errors(folder, model, tmp_path):

@@ -10,11 +10,17 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_COMPRESSORS: dict[str, Callable[[], Any]] = {
+    ".gz": partial(zlib.compressobj, wbits=31),
+    ".bz2": bz2.BZ2Compressor,
+    ".xz": lzma.LZMACompressor,
+}
 
 
 def is_compressed(path: str) -> bool:
@@ -25,6 +31,17 @@ def is_compressed(path: str) -> bool:
 def ending_of(path: str) -> str:
     """The ending of a name in small letters, without that of a compression: ".csv" for "rows.CSV.gz"."""
     return os.path.splitext(os.path.splitext(path)[0] if is_compressed(path) else path)[1].lower()
+
+
+def compressed_for(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks of a file to write, compressed if its name says so."""
+    if not is_compressed(path):
+        yield from blocks
+        return
+    compressor = _COMPRESSORS[os.path.splitext(path)[1].lower()]()
+    for block in blocks:
+        yield compressor.compress(block)
+    yield compressor.flush()
 
 
 def content_size(path: str) -> int | None:

@@ -56,6 +56,15 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
     return kind
 
 
+def require_text_name(path: str) -> None:
+    """Refuse a name for a new CSV file that says that it is something else."""
+    if _ENDINGS.get(ending_of(path), "csv") != "csv" or ending_of(path) in (".xlsx", ".xls"):
+        raise TableError(
+            f"scores are written as CSV, and {path!r} is the name of another format; use a name that ends in .csv, or "
+            ".csv.gz to compress it"
+        )
+
+
 def open_table(path: str, *, format: str | None = None, delimiter: str | None = None, zero_based: bool = False) -> Any:
     r"""A table in a file.
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from toprank.exceptions import InputError, Message, Parameter
 from toprank.files.columns import prepared
+from toprank.files.content import compressed_for
 from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.open import open_table
+from toprank.files.open import open_table, require_text_name
 from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, converted, numbered, polars, repeated, require_columns
 from toprank.files.training import check_kind, id_in, needed_kinds
 from toprank.files.watching import Warner, Watcher
@@ -214,7 +215,7 @@ def score_file(
     model : TableModel
         Of `fit_file`, or of `toprank.load`.
     output : path or binary stream
-        Where to write; a file appears when it is complete.
+        Where to write; a file appears when it is complete. It is compressed if its name ends in .gz, .bz2 or .xz.
     id_column : str, optional
         Column of identifiers; by default that of the model, where the file has it.
     top : int, optional
@@ -251,6 +252,8 @@ def score_file(
     (3, ['row', '1', '4', '7'])
     """
     watcher = watcher or Warner()
+    if not hasattr(output, "write"):
+        require_text_name(os.fspath(output))
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
     _note_extra_columns(source, model, id_column, keep, watcher)
     count = Scored()
@@ -262,7 +265,7 @@ def score_file(
                 output.write(block)
             output.flush()
         else:
-            write_atomically(output, blocks)
+            write_atomically(output, compressed_for(os.fspath(output), blocks))
     return count
 
 
