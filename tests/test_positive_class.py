@@ -9,7 +9,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import check_scoring, f1_score, make_scorer
 from sklearn.metrics import roc_auc_score as sklearn_auc
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -214,10 +214,26 @@ def test_the_area_under_the_curve_of_scikit_learn_is_of_the_last_label():
     expected = search(TauFPL(tau=0.1), Y, {"alpha": [0.1, 1.0]}, "roc_auc")
     ours = search(model, WORDS, {"alpha": [0.1, 1.0]}, get_scorer("roc_auc"))
     np.testing.assert_allclose(ours, expected, rtol=1e-12)
-    theirs = search(model, WORDS, {"alpha": [0.1, 1.0]}, "roc_auc")
+    with pytest.warns(
+        PositiveClassWarning, match=r"roc_auc_score of scikit-learn takes 'ok' .*get_scorer\('roc_auc'\)"
+    ):
+        theirs = search(model, WORDS, {"alpha": [0.1, 1.0]}, "roc_auc")
     np.testing.assert_allclose(theirs, 1 - expected, rtol=1e-9)  # if this changes, the documentation may, too
     scores = model.fit(X, WORDS).decision_function(X)
     assert roc_auc_score(WORDS, scores, pos_label="fraud") == pytest.approx(sklearn_auc(Y, scores), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["TauFPL", "OAM", "TopKClassifier", "NeymanPearsonClassifier", "AlertShareClassifier"])
+def test_a_scorer_that_knows_no_class_is_said(name):
+    model = fitted(name, WORDS, pos_label="fraud")
+    for scoring in ("roc_auc", ["roc_auc", "accuracy"]):
+        with pytest.warns(PositiveClassWarning, match="roc_auc_score of scikit-learn takes 'ok'") as caught:
+            check_scoring(make_pipeline("passthrough", model), scoring)(make_pipeline("passthrough", model), X, WORDS)
+        assert [warning.filename for warning in caught] == [__file__]
+    model.predict(X)
+    make_scorer(f1_score, pos_label="fraud", response_method="predict")(model, X, WORDS)
+    get_scorer("roc_auc")(model, X, WORDS)
+    check_scoring(model, "roc_auc")(fitted(name, Y), X, Y)
 
 
 def test_comparison_with_words():

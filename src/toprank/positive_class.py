@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
+from inspect import signature
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ pos_label : label, optional
 MAJORITY = 0.9
 # Whose lines a warning does not point at.
 _INNER = ("toprank", "sklearn", "joblib")
+# Where scikit-learn has its scorers; ours are elsewhere, and ask the model.
+_SCORERS = "sklearn.metrics._scorer"
 
 
 def are_usual(labels: list[Any]) -> bool:
@@ -106,6 +110,32 @@ def warn_if_not_asked(model: Any, labels: Any, owner: str) -> None:
     asked = any(name.rsplit("__", 1)[-1] == "pos_label" for name in getattr(model, "get_params", dict)())
     if not asked and not are_usual(model.classes_.tolist()):
         warn_if_guessed(model.classes_, np.asarray(labels), owner)
+
+
+def warn_of_sorted_scorer(classes: NDArray[Any]) -> None:
+    """Warn where scikit-learn asks a model for scores to measure them by a metric that knows no positive class.
+
+    Such a metric, as its `roc_auc_score`, takes the last label in sorted order, while the scores of a model are for the
+    last one of its `classes_`: where these are not sorted, it gives one minus the area, and a search takes the worst.
+    The scorer cannot be told; it is found among those who have called.
+    """
+    negative, positive = classes.tolist()
+    if negative < positive:
+        return
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == _SCORERS:
+            scorer: Any = frame.f_locals.get("self")
+            metric: Any = getattr(scorer, "_score_func", None)
+            measures_scores = metric is not None and scorer._response_method != "predict"
+            if measures_scores and "pos_label" not in signature(metric).parameters:
+                warn_user(
+                    f"{metric.__name__} of scikit-learn takes {negative!r} for the positive class, the last label in "
+                    f"sorted order, and the model {positive!r}; use toprank.metrics.get_scorer('roc_auc'), or fit to "
+                    f"y == {positive!r}"
+                )
+                return
+        frame = frame.f_back
 
 
 def warn_user(message: str) -> None:

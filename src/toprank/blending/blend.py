@@ -27,6 +27,7 @@ from toprank.decision._scores import RESPONSES, scores_of
 from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.metrics.roc import tpr_at_fpr
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FEATURES, TWO_CLASSES, WORD, Array, Items, Number, Part, Record, Schema, Table
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -344,7 +345,9 @@ class TopBlend(_BaseComposition, BinaryClassifier):
 
         {rows_and_scores}
         """
-        return np.asarray(self.levels(X) @ self.weights_ - self.threshold_)
+        levels = self.levels(X)
+        warn_of_sorted_scorer(self.classes_)
+        return np.asarray(levels @ self.weights_ - self.threshold_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

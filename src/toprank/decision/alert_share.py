@@ -21,6 +21,7 @@ from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, r
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import raised_order_statistic
 from toprank.exceptions import InputError
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.ranking.tie_runs import ROUNDING, score_column
 from toprank.saved_state import Number, Part, Schema, count
 
@@ -213,6 +214,7 @@ class AlertShareClassifier(WrapsClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         # in double precision, as a threshold rounded to single precision could fall below a tie
         return scores_of(self.estimator_, X, self.response_method).astype(np.float64) - self.threshold_
 
@@ -228,4 +230,5 @@ class AlertShareClassifier(WrapsClassifier):
             One column for each of `classes_`.
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         return np.asarray(self.estimator_.predict_proba(X))

@@ -30,6 +30,7 @@ from toprank.decision._rows import (
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
 from toprank.exceptions import InputError, Message
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FLAG, Array, Items, Number, Part, Schema, count
 
 Rows = NDArray[np.intp]
@@ -324,6 +325,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         margins = [
             # in double precision, as a threshold rounded to single precision could fall below a tie
             scores_of(model, X, self.response_method).astype(np.float64) - threshold
@@ -343,6 +345,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
             One column for each of `classes_`.
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         return np.asarray(np.mean([model.predict_proba(X) for model in self.estimators_], axis=0))
 
 

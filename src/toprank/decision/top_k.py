@@ -18,6 +18,7 @@ from toprank.decision._labels import coding_of
 from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.exceptions import InputError
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.ranking.tie_runs import ROUNDING, check_share, group_codes, label_column
 from toprank.saved_state import Part, Schema
 
@@ -136,6 +137,7 @@ class TopKClassifier(WrapsClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         return scores_of(self.estimator_, X, self.response_method)
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:

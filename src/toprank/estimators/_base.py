@@ -31,6 +31,7 @@ from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Threshold
 from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.problem import Solution, without_noise
 from toprank.solvers.registry import check_solver, solver_names
@@ -180,6 +181,7 @@ class TopClassifier(BinaryClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
         X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
 

@@ -20,6 +20,7 @@ from toprank.exceptions import InputError
 from toprank.online._documentation import SHARED_TEXT
 from toprank.online._rows import Rows, Scores, scores_of
 from toprank.online.threshold import threshold
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FEATURES, LARGEST_COUNT, TWO_CLASSES, Array, Rule, Schema, Table, count
 
 # Squares of sums of features, and features times factors of steps, have to stay far from the largest number.
@@ -221,6 +222,7 @@ class OnlineRanker(BinaryClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self, "classes_")
+        warn_of_sorted_scorer(self.classes_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         check_indices(X)
         return np.asarray(self._scores(X) - self.threshold_, dtype=np.float64)
