@@ -23,6 +23,9 @@ def report(
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Title of the page; by default what the budget finds.")
     ] = None,
+    per: options.Per = None,
+    time: options.Time = None,
+    amount: options.Amount = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
@@ -32,7 +35,8 @@ def report(
 
     The page is one HTML file that needs no network: measures with intervals, plots, a slider for the budget of
     alerts, the rows at the top. If the file is the one that the model was fitted to, only the rows held out there are
-    used. Several columns of scores, or a model and columns, stand side by side.
+    used. Several columns of scores, or a model and columns, stand side by side. Of a model the page shows whether the
+    scores of the negatives have drifted since the fit, and where the time of rows is known the alerts of each day.
 
     [bold]Examples[/bold]
 
@@ -47,12 +51,15 @@ def report(
     from toprank.report import write_report
 
     require_model_or_scores(model, scores)
+    if scores and not (per is time is amount is None):
+        raise typer.BadParameter("--per, --time and --amount are for a --model without --score; leave them out")
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(page, "--output", data, model)
     reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
     labels = {"target": target, "positive": positive, "id_column": id_column}
     if model is not None:
-        rows, about = _of_model(data, model, scores, output, reading, labels)
+        over_time = {"per": per, "time": time, "amount": amount}
+        rows, about = _of_model(data, model, scores, output, reading, labels, over_time)
     else:
         from toprank.files.score_columns import read_scores
 
@@ -77,22 +84,28 @@ def _of_model(
     output: Output,
     reading: dict[str, Any],
     labels: dict[str, Any],
+    over_time: dict[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
     """The rows to test a model with, beside columns of scores if there are such, and what the page is told of it."""
     from toprank.cli.model_files import load_model
     from toprank.files import open_table
+    from toprank.files.beside import Beside
     from toprank.files.score_columns import scores_beside
-    from toprank.files.workflow import rows_to_test
+    from toprank.files.workflow import measured, rows_to_test
 
     fitted = load_model(path, output)
     source = open_table(data, zero_based=fitted.zero_based, **reading)
-    others = None
+    others, known = None, {}
     if scores:
         found = scores_beside(source, fitted, scores, output, **labels)
         rows, others = found.rows, {name: found.scores[name] for name in scores}
     else:
-        rows = rows_to_test(source, fitted, output, all_columns=True, **labels)
+        beside = Beside(over_time["time"], over_time["amount"])
+        rows = rows_to_test(source, fitted, output, all_columns=True, beside=beside, **labels)
+        measures = measured(fitted, rows, fitted.decision_function(rows.X), output, over_time["per"])
+        known = {"per_period": measures.per_period, "drift": measures.drift, "amounts": rows.amounts}
     return rows, {
+        **known,
         "scores": others,
         # the page looks into the model, so it gets what is inside, and rows as that takes them
         "model": fitted.estimator_,

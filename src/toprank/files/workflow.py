@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.exceptions import InputError, Message
 from toprank.files.alert_rule import AlertRule
@@ -187,9 +188,8 @@ def fit_file(
 
 def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Watcher) -> Measures:
     scores = model.decision_function(held.X)
-    measures = measure(held.y, scores, about=about(model, held, per))
+    measures = measured(model, held, scores, watcher, per)
     model.negatives_ = ScoreSample.of(scores[held.y == 0]).record()
-    _note_promise(model, measures, watcher)
     if measures.alerts == 0:
         watcher.note(
             Message(
@@ -268,20 +268,32 @@ def evaluate_file(
     (200, 'auc', True)
     """
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
-    watcher, per = watcher or Warner(), None if per is None else check_per(per)
+    watcher = watcher or Warner()
     labels: dict[str, Any] = {"target": target, "positive": positive}
     rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), **labels)
     require_lengths(k, len(rows.y))
     scores = np.asarray(model.decision_function(rows.X))
     cuts: dict[str, Any] = {"ks": k or (10, 100), "rates": fpr or (0.01, 0.05), "confidence": confidence}
-    measures = measure(rows.y, scores, about=about(model, rows, per), **cuts)
+    return measured(model, rows, scores, watcher, per, **cuts)
+
+
+def measured(
+    model: TableModel,
+    rows: LabelledRows,
+    scores: NDArray[np.float64],
+    watcher: Watcher,
+    per: Per | None = None,
+    **cuts: Any,
+) -> Measures:
+    """Measure the scores of rows; notes tell of a drift, and of a promise that is not kept."""
+    measures = measure(rows.y, scores, about=_about(model, rows, per), **cuts)
     _note_promise(model, measures, watcher)
     return measures
 
 
-def about(model: TableModel, rows: LabelledRows, per: Per | None = None) -> About:
+def _about(model: TableModel, rows: LabelledRows, per: Per | None) -> About:
     """What is known of rows beside their labels; the period is that of the model, or a day for dates, if not given."""
-    per = per or model.summary_.get("threshold", {}).get("per")
+    per = model.summary_.get("threshold", {}).get("per") if per is None else check_per(per)
     if per is not None and rows.times is None:
         raise InputError.saying("{per=} needs the time of each row; name its column by {time=}", per=per)
     if per is None and rows.times is not None and rows.times.has_clock:

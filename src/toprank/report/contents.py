@@ -12,6 +12,7 @@ from toprank.report import figures, sections, svg, words
 from toprank.report.embedding import embed, embed_positives
 from toprank.report.evaluation import Evaluation
 from toprank.report.numbers_as_text import count, round_percent
+from toprank.report.over_time import over_time
 from toprank.report.sections import About, FirstBudget
 
 
@@ -28,6 +29,7 @@ def contents(
         sections.budget(evaluation, about, first),
         sections.curves(drawn),
         sections.metrics(evaluation, about, metrics),
+        over_time(evaluation, first, about.per_period, about.amounts, about.drift),
         sections.rows(evaluation, about),
         sections.features(evaluation),
         sections.proof(evaluation),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 from toprank.checks import require_share
 from toprank.exceptions import InputError
 from toprank.persistence.atomic import write_atomically
+from toprank.ranking.drift import ScoreDrift
 
 
 def write_report(
@@ -83,6 +84,9 @@ def build_report(
     training_rows: int | None = None,
     intended_use: str | None = None,
     limits: Sequence[str] | None = None,
+    per_period: Any = None,
+    amounts: ArrayLike | None = None,
+    drift: ScoreDrift | None = None,
 ) -> str:
     """A report on a fitted model, or on scores of whatever made them, as the text of one HTML page.
 
@@ -134,6 +138,12 @@ def build_report(
         A text for the model card.
     limits : sequence of str, optional
         Sentences for the model card on what the model must not be used for.
+    per_period : AlertsPerPeriod, optional
+        Alerts of each day, as `toprank.files.evaluate_file` finds them.
+    amounts : array-like of shape (n,), optional
+        An amount of each row, such as money; the page says what part of that of the positives is found.
+    drift : toprank.plots.ScoreDrift, optional
+        The scores of negatives at the fit and now.
 
     Returns
     -------
@@ -153,7 +163,7 @@ def build_report(
     _check_arguments(k, max_fpr, confidence, n_top_rows, training_rows)
     _check_given(model, X, y, y_true, scores)
     given = column_or_1d(np.asarray(y if y_true is None else y_true), input_name="y")
-    lengths = {"y": given, "ids": ids, "table": table, "labels": labels}
+    lengths = {"y": given, "ids": ids, "table": table, "labels": labels, "amounts": amounts}
     if model is None:
         _check_lengths("y", len(given), lengths)
     else:
@@ -180,6 +190,9 @@ def build_report(
         training_rows=training_rows,
         intended_use=intended_use,
         limits=limits,
+        per_period=per_period,
+        amounts=amounts,
+        drift=drift,
     )
     return render(contents(Evaluation.of(model, X, given, pos_label, scores, labels), about, k, max_fpr))
 

@@ -40,6 +40,9 @@ class About:
     training_rows: int | None = None
     intended_use: str | None = None
     limits: Sequence[str] | None = None
+    per_period: Any = None
+    amounts: Any = None
+    drift: Any = None
 
     @property
     def level(self) -> str:
