@@ -53,6 +53,9 @@ def test_a_check_finds_another_model(fitted):
     found = agreement(str(fitted / "test.csv"), other, content)
     assert found.largest > 0.01
     assert found.different > 0
+    inner[-1].intercept_ = np.full(1, np.nan)
+    content = toprank.to_onnx(other).SerializeToString()
+    assert agreement(str(fitted / "test.csv"), model, content).largest == np.inf
 
 
 def test_a_model_without_columns(tmp_path):

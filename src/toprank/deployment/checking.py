@@ -39,7 +39,8 @@ def agreement(path: str, model: Any, content: bytes) -> Agreement:
     for batch in source.batches(needed_kinds(source, model)):
         expected = model.decision_function(batch.frame)
         scores, labels = session.run(None, _given(batch.frame, model.columns, session))
-        largest = max(largest, float(np.abs(scores - expected).max(initial=0.0)))
+        apart = np.abs(scores - expected)
+        largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
         different += int(np.sum(labels != model.classes_[(expected > 0).astype(np.intp)]))
         rows += len(expected)
         if rows >= _ROWS:
