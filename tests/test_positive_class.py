@@ -236,6 +236,13 @@ def test_a_scorer_that_knows_no_class_is_said(name):
     check_scoring(model, "roc_auc")(fitted(name, Y), X, Y)
 
 
+def test_a_search_of_scikit_learn_says_it_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        search(TauFPL(tau=0.1), WORDS, {"alpha": [0.1, 1.0]}, get_scorer("roc_auc"))
+    assert [warning.category for warning in caught] == [PositiveClassWarning]
+
+
 def test_comparison_with_words():
     models = {"ours": TauFPL(tau=0.1), "forest": RandomForestClassifier(5, random_state=0), "ranker": WMWRanker()}
     metrics = [METRIC, "roc_auc", "average_precision", "positives_at_top", "wmw"]

@@ -25,6 +25,8 @@ MAJORITY = 0.9
 _INNER = ("toprank", "sklearn", "joblib")
 # Where scikit-learn has its scorers; ours are elsewhere, and ask the model.
 _SCORERS = "sklearn.metrics._scorer"
+# What was said, and to which line.
+_SAID: set[tuple[str, str, int]] = set()
 
 
 def are_usual(labels: list[Any]) -> bool:
@@ -139,8 +141,24 @@ def warn_of_sorted_scorer(classes: NDArray[Any]) -> None:
 
 
 def warn_user(message: str) -> None:
-    """Give a `PositiveClassWarning` that points at the line of the user, so that it is shown once for that line."""
+    """Give a `PositiveClassWarning` that points at the line of the user, once for that line.
+
+    Python forgets what it has shown wherever warnings are caught, as in each fit of a search, so it is noted here.
+    """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, PositiveClassWarning, stacklevel=level)
+    said = (str(message), frame.f_code.co_filename, frame.f_lineno)
+    if said not in _SAID or _shows_all():
+        _SAID.add(said)
+        warnings.warn(message, PositiveClassWarning, stacklevel=level)
+
+
+def _shows_all() -> bool:
+    """Whether the user wants every warning, or none, or an error; without a word of the user each is shown once."""
+    chosen = (
+        action
+        for action, text, category, module, _ in warnings.filters
+        if text is None and module is None and issubclass(PositiveClassWarning, category)
+    )
+    return next(chosen, "default") not in ("default", "module", "once")
