@@ -89,7 +89,7 @@ def with_dates(table: Table, name: str = "when") -> Table:
 
 def with_stray_marks(table: Table, marks: dict[str, str], n_rows: int = 1, seed: int = 0) -> Table:
     """A mark in a few rows of some columns: ``{"age": "?", "duration": "-"}``."""
-    random, messy = np.random.default_rng(seed), dict(table)
+    random, messy = np.random.default_rng([seed, 1]), dict(table)  # not that of `cards`
     for name, mark in marks.items():
         messy[name] = list(table[name])
         for row in random.choice(len(messy[name]), n_rows, replace=False):
@@ -101,7 +101,7 @@ def with_missing(
     table: Table, columns: tuple[str, ...], spellings: tuple[str, ...] = FIVE_MISSING, share: float = 0.1, seed: int = 0
 ) -> Table:
     """Missing values in some columns, spelled in several ways."""
-    random, messy = np.random.default_rng(seed), dict(table)
+    random, messy = np.random.default_rng([seed, 1]), dict(table)  # not that of `cards`
     for name in columns:
         absent, word = random.random(len(table[name])) < share, random.integers(len(spellings), size=len(table[name]))
         messy[name] = [
@@ -130,7 +130,7 @@ def _grouped(value: str) -> str:
 
 def with_leak(table: Table, target: str, positive: str, name: str = "chargeback", noise: float = 0.002) -> Table:
     """A column that is known only afterwards: it says the label in all but a few rows."""
-    wrong = np.random.default_rng(0).random(len(table[target])) < noise
+    wrong = np.random.default_rng([0, 2]).random(len(table[target])) < noise
     leak = [str(int((label == positive) != flipped)) for label, flipped in zip(table[target], wrong, strict=True)]
     return {**{key: values for key, values in table.items() if key != target}, name: leak, target: table[target]}
 

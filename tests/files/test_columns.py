@@ -117,13 +117,13 @@ def test_frames_of_pandas():
         prepared(frame.drop(columns="n"), used)
     with pytest.raises(TableError, match="has 2 columns 'x'"):
         prepared(frame.rename(columns={"more": "x"}), used)
-    with pytest.raises(TableError, match="row 2 has 'two' in the column 'm'"):
+    with pytest.raises(TableError, match=r"1 of the 2 values of the column 'm', .* are none: 'two' \(1, in row 2\)"):
         prepared(frame, {"m": "number"})
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
-    [({"t": ["maybe"]}, "row 1 has 'maybe' in the column 't', .* true or false"), ({}, "has no column 't'")],
+    [({"t": ["maybe"]}, "1 of the 1 values of the column 't', .* 'maybe'"), ({}, "has no column 't'")],
 )
 def test_frames_that_do_not_fit(column, message):
     with pytest.raises(TableError, match=message):

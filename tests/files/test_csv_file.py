@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toprank.files import NotANumberError, TableError
 from toprank.files.csv_file import CSVTable
-from toprank.files.source import NUMBER, TEXT, VERBATIM
+from toprank.files.source import NUMBER, TEXT, VERBATIM, read_all
 
 
 def table(tmp_path, content, **options):
@@ -124,9 +124,15 @@ def test_errors(tmp_path, content, message):
 @pytest.mark.parametrize("block", [8, 1000])
 def test_what_is_not_a_number_is_named_with_its_line(tmp_path, block):
     source = table(tmp_path, 'a,b,c\n1,"x\ny",1\n\n2,z,oops\nbad,z,4\n', block=block)
-    with pytest.raises(NotANumberError, match=r"line 5 of .* has 'oops' in the column 'c'") as caught:
-        read(source, {"c": NUMBER, "a": NUMBER})
-    assert caught.value.columns == (["c"] if block == 8 else ["c", "a"])
+    frame, tally = read_all(source, {"c": NUMBER, "a": NUMBER})
+    assert frame.fill_nan(None).rows() == [(1, 1), (None, 2), (4, None)]
+    assert {name: strays.told() for name, strays in tally.columns().items()} == {
+        "c": "'oops' (1, in line 5)",
+        "a": "'bad' (1, in line 6)",
+    }
+    with pytest.raises(NotANumberError, match=r"1 of the 3 values of the column 'c', .* 'oops'") as error:
+        tally.refuse_too_many()
+    assert error.value.columns == ["c", "a"]
 
 
 def test_delimiter_must_be_one_character(tmp_path):

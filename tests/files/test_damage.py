@@ -135,8 +135,8 @@ def test_fields_of_any_length(tmp_path):
     assert table.kinds() == {"a": NUMBER, long: TEXT, "b": TEXT}
     (batch,) = table.batches({"a": NUMBER, long: VERBATIM, "b": TEXT})
     assert batch.frame.rows() == [(1.0, f'{long},"', "2"), (3.0, f"{long}\n", "oops")]
-    with pytest.raises(TableError, match=r"line 4 of .* has 'oops' in the column 'b'"):
-        list(table.batches({"b": NUMBER}))
+    (batch,) = table.batches({"b": NUMBER})
+    assert batch.strays["b"].told() == "'oops' (1, in line 4)"
     path.write_text(f'a,b\n1,"{long}"\n2,"{long}",3\n')
     with pytest.raises(TableError, match=r"line 3 of .* has 3 fields"):
         list(CSVTable(str(path)).batches({"a": NUMBER}))

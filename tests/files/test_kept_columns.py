@@ -74,7 +74,8 @@ def test_columns_named_like_those_of_the_output(folder, model, tmp_path):
     frame = pl.read_csv(folder / "rows.csv", infer_schema=False)
     frame = frame.with_columns(score=pl.lit("7"), original_score=pl.lit("8"), row=pl.lit("9")).drop("id")
     frame.write_csv(tmp_path / "rows.csv")
-    kept = scored(tmp_path / "rows.csv", model, keep=["row", "score", "original_score"])
+    with pytest.warns(UserWarning, match="has no column 'id', by which the model knows its rows"):
+        kept = scored(tmp_path / "rows.csv", model, keep=["row", "score", "original_score"])
     names = ["row", "score", "decision", "original_row", "original_score", "original_original_score"]
     assert kept.columns == names
     assert kept.row(0)[3:] == ("9", "7", "8")
@@ -102,7 +103,9 @@ def test_a_name_of_another_format_is_refused(name, folder, model, tmp_path):
 
 
 def test_errors(folder, model, tmp_path):
-    with pytest.raises(TableError, match="has no column 'amout'; correct the name in what to keep"):
+    with pytest.raises(
+        TableError, match=r"has no column 'amout' \(did you mean 'amount'\?\); correct the name in what to keep"
+    ):
         scored(folder / "rows.csv", model, keep=["amout"])
     with pytest.raises(ValueError, match="keep must be 'all' or a list of columns, got 'shop'; put the name into"):
         scored(folder / "rows.csv", model, keep="shop")

@@ -15,7 +15,7 @@ from toprank.files import TableError, TableModel, open_table
 from toprank.files.columns import prepared
 from toprank.files.estimators import pipeline_of, table_pipeline
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.scoring import Best, score_rows
+from toprank.files.scoring import Best, FoundInRows, score_rows
 from toprank.persistence import load, save
 
 COLUMNS = {"a": "number", "b": "number", "t": "truth", "c": "category", "d": "category"}
@@ -188,8 +188,11 @@ def test_a_bad_identifier_of_a_feature_is_named_with_its_row(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(lines))
     source = open_table(str(tmp_path / "a.csv"))
     source._block = 300
-    with pytest.raises(TableError, match=r"row 61 of .* has 'T61' in the column 'a', which is not a number"):
-        list(score_rows(source, fitted(PatMatNP(tau=0.1)), "a"))
+    model = fitted(PatMatNP(tau=0.1))
+    found = FoundInRows(model)
+    parts = list(score_rows(source, model, "a", found=found))
+    assert found.strays.columns()["a"].told() == "'T61' (1, in row 61)"
+    assert pl.concat([part.ids for part in parts])[60] == "T61"
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -68,9 +68,12 @@ def test_usual_numbers_are_not_left_to_python(rng):
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (["", "nan", "NaN", "NA", "null", "-nan"], MISSING),
+        (["", "nan", "NaN", "NA", "null", "-nan", "N/A", "None", "?", "-", "--", ".", "#DIV/0!", "\\N"], MISSING),
         (["inf", "-Infinity", "+INF"], INFINITE),
-        (["x", "1x", "1e", "1e+", "+", "-", ".", "1.2.3", "--1", "1_000", "0x1", "1 2", "e5", "nanx", "١"], NO_NUMBER),
+        (
+            ["x", "1x", "1e", "1e+", "+", "-none", "..", "1.2.3", "--1", "1_000", "0x1", "1 2", "e5", "nanx", "١"],
+            NO_NUMBER,
+        ),
     ],
 )
 def test_words(words, status):

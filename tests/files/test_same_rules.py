@@ -6,6 +6,7 @@ import pytest
 
 from toprank.files import TableError, open_table
 from toprank.files.open import open_rows
+from toprank.files.source import read_all
 from toprank.files.training import read_to_learn
 
 OPTIONS = ["target", "positive", "features", "format", "delimiter", "n_features", "zero_based", "fill_missing"]
@@ -61,6 +62,7 @@ TEXTS = {
     "quoted fields": 'a,b,y\n"1","5","1"\n2,"",0\n3,7,"1"\n',
     "blanks around quotes": 'a,b,y\n "1" ,"5" , "1"\n2, "" ,0\n3,7,1\n',
     "blanks around fields": "a , b, y \n 1 ,5 , 1\n2,  ,0\n3,\t7\t,1\n",
+    "more missing words": "a,b,y\n1,5,1\n2,N/A,0\n3,7,1\n4,None,0\n5,?,1\n6,-,0\n7,#N/A,0\n8,.,1\n",
     "missing words": "a,b,y\n1,5,1\n2,NA,0\n3,7,1\n4,NaN,0\n5,null,1\n6,nan,0\n7,Null,0\n",
     "ways to write numbers": "a,b,y\n1.,+5,1\n.5,-5e-3,0\n1E3,0005,1\n-0.0,1e+2,0\n3,12345678901234567890,1\n",
     "ways to write labels": "a,b,y\n1,5,1.0\n2,6,0.0\n3,7,1e0\n4,8,-0\n5,9,+1\n",
@@ -148,14 +150,14 @@ def test_delimiters_that_are_none(tmp_path, delimiter):
     "line", ["1,2", "1,2,1,", "1,2,3,4", '1,"2,1', "1,x,1", "1,-na,1", "1,+,1", "1,1e,1", "1,0x1,1"]
 )
 def test_lines_that_are_no_rows(tmp_path, line):
-    """The one counts them, the other stops or takes a column that is not numbers as text: never a number by guess."""
+    """The one counts them, the other stops or names what is not a number: never a number by guess."""
     path = write(tmp_path, f"a,b,y\n1,2,1\n2,3,0\n{line}\n3,5,1\n4,6,0\n")
     _, X, _, bad = by_stream(path)
     assert [one.line for one in bad] == [4]
     assert X[:, 0].tolist() == [1, 2, 3, 4]
     table = open_table(str(path))
     with pytest.raises(TableError, match=r"line 4|from line 2"):
-        list(table.batches({"a": "number", "b": "number", "y": "number"}))
+        read_all(table, {"a": "number", "b": "number", "y": "number"})[1].refuse_too_many()
 
 
 @pytest.mark.parametrize("name", ["f.npz", "f.npy", "f.parquet"])

@@ -18,13 +18,14 @@ def source_of(folder, content, name="data.csv", **options):
 def test_a_column_that_turns_out_to_be_text_is_text_from_the_start(tmp_path, monkeypatch):
     monkeypatch.setattr("toprank.files.csv_file._GUESS", 20)
     lines = [f"{i % 4},{i % 3},{i % 2}" for i in range(40)]
-    lines[30] = "0,x,1"
+    for i in (30, 33, 36):
+        lines[i] = "0,x,1"
     source = source_of(tmp_path, "a,b,y\n" + "\n".join(lines))
     source._block = 50
     rows = read_to_learn(source, "y")
     assert rows.columns.used == {"a": "number", "b": "category"}
-    assert rows.X["b"].to_list() == ["x" if i == 30 else str(i % 3) for i in range(40)]
-    np.testing.assert_array_equal(rows.y, [1 if i == 30 else i % 2 for i in range(40)])
+    assert rows.X["b"].to_list() == ["x" if i in (30, 33, 36) else str(i % 3) for i in range(40)]
+    np.testing.assert_array_equal(rows.y, [1 if i in (30, 33, 36) else i % 2 for i in range(40)])
 
 
 def test_columns_by_name(tmp_path):

@@ -19,6 +19,7 @@ def compare(
     id_column: options.Id = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
+    types: options.Types = None,
     method: Annotated[
         list[str] | None,
         one_of(
@@ -36,6 +37,10 @@ def compare(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     zero_based: options.ZeroBased = False,
+    missing: options.Missing = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -58,8 +63,11 @@ def compare(
     output = Output(as_json=as_json, quiet=quiet)
     methods.alert_rule(max_fpr=max_fpr)
     chosen = list(dict.fromkeys(method or [])) or ["PatMatNP", "TauFPL", methods.PEER]
-    source = open_table(data, format=format, delimiter=delimiter, zero_based=zero_based)
-    columns = {"ignore": ignore or (), "categorical": categorical or ()}
+    written: dict[str, Any] = {"missing": missing or (), "decimal": decimal, "thousands": thousands}
+    written |= {"format": format, "delimiter": delimiter, "zero_based": zero_based, "encoding": encoding}
+    source = open_table(data, **written)
+    columns: dict[str, Any] = {"ignore": ignore or (), "categorical": categorical or ()}
+    columns["types"] = options.types_by_column(types)
     rows = rows_to_learn(source, target, output, positive=positive, id_column=id_column, **columns)
     least = int(min(rows.y.sum(), (1 - rows.y).sum()))
     if least < folds:

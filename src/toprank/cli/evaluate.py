@@ -26,6 +26,7 @@ def evaluate(
     amount: options.Amount = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -55,7 +56,8 @@ def evaluate(
         )
     output = Output(as_json=as_json, quiet=quiet)
     labels = {"target": target, "positive": positive}
-    given = {"k": k, "fpr": fpr, "confidence": confidence, "format": format, "delimiter": delimiter, "watcher": output}
+    given: dict[str, Any] = {"k": k, "fpr": fpr, "confidence": confidence, "watcher": output}
+    given |= {"format": format, "delimiter": delimiter, "encoding": encoding}
     try:
         if scores:
             _evaluate_scores(data, scores, model, output, **labels, **given)

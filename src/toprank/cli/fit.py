@@ -20,6 +20,7 @@ def fit(
     id_column: options.Id = None,
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
+    types: options.Types = None,
     method: Annotated[str, one_of(methods.METHODS, help="What to optimise.")] = "PatMatNP",
     tau: methods.Tau = None,
     k: methods.TopNegatives = None,
@@ -46,16 +47,21 @@ def fit(
     format: options.Format = None,
     delimiter: options.Delimiter = None,
     zero_based: options.ZeroBased = False,
+    missing: options.Missing = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a model to a table and save it.
 
-    Numbers are scaled, and their missing values (an empty field, NA, NaN, null) are replaced by the median and marked
-    in a column of their own. Text becomes one column of 0 and 1 for each value, and missing is a value too. Dates and
-    free text are left out. A share of the rows is held out, and the model is measured on it: random rows, or the last
-    ones where --time or --in-order is given. Then the latest of the others set the threshold, too, and what it promises
-    holds for rows like them.
+    Numbers are scaled, and their missing values (an empty field, NA, N/A, NaN, None, null, ?, -) are replaced by the
+    median and marked in a column of their own. Up to one value in a hundred that is no number counts as missing, and a
+    note names it. Text becomes one column of 0 and 1 for each value, and missing is a value too. Dates and free text
+    are left out. A share of the rows is held out, and the model is measured on it: random rows, or the last ones where
+    --time or --in-order is given. Then the latest of the others set the threshold, too, and what it promises holds for
+    rows like them.
 
     [bold]Examples[/bold]
 
@@ -64,6 +70,8 @@ def fit(
     toprank fit train.csv -t fraud -m fraud.toprank --max-fpr 0.01 --search --id transaction
 
     toprank fit payments.csv -t fraud -m fraud.toprank --time when --budget 200 --per day --amount amount
+
+    toprank fit export.csv -t fraud -m fraud.toprank --decimal , --missing -999 --types branch=category
 
     toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
     """
@@ -92,6 +100,7 @@ def fit(
             id_column=id_column,
             ignore=ignore or (),
             categorical=categorical or (),
+            types=options.types_by_column(types),
             search=search,
             **vars(rule),
             time=time,
@@ -103,6 +112,10 @@ def fit(
             format=format,
             delimiter=delimiter,
             zero_based=zero_based,
+            missing=missing or (),
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
             watcher=output,
         )
     save(fitted, model)

@@ -84,6 +84,33 @@ Per = Annotated[
         help="Period to count alerts for: hour, day, week or month; or a number, in the unit of --time.",
     ),
 ]
+Types = Annotated[
+    list[str] | None,
+    of_table(
+        metavar="COLUMN=TYPE",
+        help="What a column is, where that is not what is found: number, category or ignore; may be repeated.",
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    of_table(
+        metavar="TEXT",
+        help="What else stands for a missing value, such as -999, besides an empty field, NA, N/A, NaN, None, null, ? "
+        "and -; may be repeated.",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    of_table(metavar="CHARACTER", help="What stands before decimals in CSV; found where it is beyond doubt."),
+]
+Thousands = Annotated[
+    str | None,
+    of_table(metavar="CHARACTER", help="What stands between thousands in CSV; found where it is beyond doubt."),
+]
+Encoding = Annotated[
+    str | None,
+    of_table(metavar="NAME", help="Encoding of CSV, such as latin-1; by default UTF-8, or that of the model."),
+]
 Format = Annotated[
     str | None,
     of_table(metavar="FORMAT", help="csv, parquet, svmlight or numpy, if the name does not say it."),
@@ -94,3 +121,14 @@ Json = Annotated[bool, of_output("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="No notes and no progress bar.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all random choices.")]
 Jobs = Annotated[int, typer.Option(help="How many fits at the same time; -1: as many as there are cores.")]
+
+
+def types_by_column(given: list[str] | None) -> dict[str, str]:
+    """What --types says of each column."""
+    types = {}
+    for one in given or ():
+        name, equals, kind = one.rpartition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"--types {one} names no type; write it as column=category")
+        types[name] = kind
+    return types

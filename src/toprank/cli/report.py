@@ -28,6 +28,7 @@ def report(
     amount: options.Amount = None,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -55,7 +56,7 @@ def report(
         raise typer.BadParameter("--per, --time and --amount are for a --model without --score; leave them out")
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(page, "--output", data, model)
-    reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
+    reading: dict[str, Any] = {"format": format, "delimiter": delimiter, "encoding": encoding}
     labels = {"target": target, "positive": positive, "id_column": id_column}
     if model is not None:
         over_time = {"per": per, "time": time, "amount": amount}
@@ -88,13 +89,13 @@ def _of_model(
 ) -> tuple[Any, dict[str, Any]]:
     """The rows to test a model with, beside columns of scores if there are such, and what the page is told of it."""
     from toprank.cli.model_files import load_model
-    from toprank.files import open_table
     from toprank.files.beside import Beside
+    from toprank.files.open import open_for_model
     from toprank.files.score_columns import scores_beside
     from toprank.files.workflow import measured, rows_to_test
 
     fitted = load_model(path, output)
-    source = open_table(data, zero_based=fitted.zero_based, **reading)
+    source = open_for_model(data, fitted, **reading)
     others, known = None, {}
     if scores:
         found = scores_beside(source, fitted, scores, output, **labels)

@@ -34,6 +34,7 @@ def score(
     ] = False,
     format: options.Format = None,
     delimiter: options.Delimiter = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -81,6 +82,7 @@ def score(
         safe_text=safe_text,
         format=format,
         delimiter=delimiter,
+        encoding=encoding,
         watcher=output,
     )
     seconds = time.perf_counter() - start

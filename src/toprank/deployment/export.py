@@ -21,6 +21,7 @@ from toprank.deployment.transformers import text_places
 from toprank.inspection import Anatomy, anatomy
 
 _NUMBER, _TEXT = "number", "text"
+_LONGEST_MIXED = 8
 
 
 def to_onnx(model: Any, *, input_type: str = "float32") -> Any:
@@ -134,11 +135,12 @@ def _inner(model: Any) -> Any:
 
 def _inputs(model: Any, found: Anatomy) -> _Inputs:
     from toprank.files.columns import MISSING as MISSING_CATEGORY
-    from toprank.files.source import MISSING_WORDS
+    from toprank.files.spelling import Spelling
 
     columns = getattr(model, "columns", None) if found.levels[0] is not model else None
     if columns is not None:
-        words = {spelling for word in MISSING_WORDS for spelling in _any_case(word)}
+        missing = Spelling.of_model(model.reading).missing
+        words = {spelling for word in missing for spelling in _any_case(word)}
         return _Inputs(dict(columns), True, dict.fromkeys(sorted(words), MISSING_CATEGORY))
     steps = found.parts[0].steps
     told = [getattr(one, "n_features_in_", 0) for one in (model, *steps, found.parts[0].estimator)]
@@ -158,7 +160,9 @@ def _text_places(steps: Sequence[Any]) -> set[int]:
 
 
 def _any_case(word: str) -> set[str]:
-    """A word in small and capital letters, mixed in all ways."""
+    """A word in small and capital letters, mixed in all ways; a long one in the usual ways only."""
+    if len(word) > _LONGEST_MIXED:
+        return {word.lower(), word.upper(), word.capitalize()}
     return {"".join(letters) for letters in product(*({letter.lower(), letter.upper()} for letter in word))}
 
 

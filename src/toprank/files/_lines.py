@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.compiled import compiled
-from toprank.files._numbers import INFINITE, LEFT, MISSING, NUMBER, is_decimal, parse_number, word_meaning
+from toprank.files._numbers import INFINITE, LEFT, MISSING, NUMBER, is_decimal, is_no_label, parse_number
 from toprank.files.labels import DECIMAL, NUMERIC, TEXTUAL, TRUTH, ZERO_ONE
 from toprank.files.rows import MOST_BAD_LINES
 
@@ -243,7 +243,7 @@ def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
             same = _is_word(text, start, end, labels.text)
         else:
             same = is_decimal(text, start, end, labels.digits, labels.exponent, labels.negative)
-        return 1 if same else (-1 if word_meaning(text, start, end) == MISSING else 0)
+        return 1 if same else (-1 if is_no_label(text, start, end) else 0)
     value, status = parse_number(text, start, end)
     if status != NUMBER and status != LEFT:
         if labels.mode == ZERO_ONE and _is_word(text, start, end, _TRUE):

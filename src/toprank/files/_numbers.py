@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from toprank.compiled import compiled
-from toprank.files.source import MISSING_WORDS
+from toprank.files.spelling import MISSING_LABELS, MISSING_WORDS
 
 NUMBER, MISSING, INFINITE, NO_NUMBER, LEFT = 0, 1, 2, 3, 4
 _POWERS = 10.0 ** np.arange(23)
@@ -23,7 +23,9 @@ _LARGEST_POWER = 308  # from 1e308 on a number counts as infinite
 _LARGEST_EXACT = np.uint64(2**53)
 _SPLITTER = 2.0**27 + 1
 _ERROR = 2.0**-95
+# those that are no label come first
 _WORDS = {word.encode(): MISSING for word in MISSING_WORDS} | {b"inf": INFINITE, b"infinity": INFINITE}
+_N_LABEL_WORDS = len(MISSING_LABELS)
 _WORD_TEXT = np.array([list(word.ljust(8, b"\0")) for word in _WORDS], np.uint8)
 _WORD_LENGTH = np.array([len(word) for word in _WORDS])
 _WORD_MEANING = np.array(list(_WORDS.values()))
@@ -52,9 +54,12 @@ def parse_number(text: Any, start: int, end: int) -> Any:
             break
         i += 1
     if not seen:
-        meaning = word_meaning(text, first, end)
-        unsigned = signed and meaning == MISSING and end - first != 3  # a sign may stand before nan only
-        return np.nan, (NO_NUMBER if unsigned else meaning)
+        meaning = _word_meaning(text, start, end, len(_WORD_LENGTH))
+        if meaning == NO_NUMBER and signed:
+            meaning = _word_meaning(text, first, end, len(_WORD_LENGTH))
+            unsigned = meaning == MISSING and not _is_nan(text, first, end)  # a sign may stand before nan and inf only
+            meaning = NO_NUMBER if unsigned else meaning
+        return np.nan, meaning
     if i < end and (text[i] == 69 or text[i] == 101):  # E e
         power, i = _exponent(text, i + 1, end)
         exponent += power
@@ -97,9 +102,21 @@ def is_decimal(text: Any, start: int, end: int, digits: Any, exponent: int, nega
 
 
 @compiled()
-def word_meaning(text: Any, start: int, end: int) -> int:
-    """What a field without digits means."""
-    for row in range(len(_WORD_LENGTH)):
+def is_no_label(text: Any, start: int, end: int) -> bool:
+    """Whether a field of a target is missing."""
+    return _word_meaning(text, start, end, _N_LABEL_WORDS) == MISSING
+
+
+@compiled()
+def _is_nan(text: Any, start: int, end: int) -> bool:
+    n, a = 110, 97
+    return end - start == 3 and text[start] | 32 == n and text[start + 1] | 32 == a and text[start + 2] | 32 == n
+
+
+@compiled()
+def _word_meaning(text: Any, start: int, end: int, n_words: int) -> int:
+    """What a field without digits means, by the first words."""
+    for row in range(n_words):
         if end - start == _WORD_LENGTH[row]:
             same = True
             for i in range(start, end):

@@ -14,6 +14,7 @@ Left out are dates, columns without any value or with one value only, and text o
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -23,25 +24,32 @@ import numpy as np
 
 from toprank.exceptions import Message, Parameter
 from toprank.files.errors import TableError, excerpt
-from toprank.files.source import DATE, NUMBER, TEXT, polars
+from toprank.files.source import DATE, NUMBER, TEXT, TRUTH, batch_of
+from toprank.files.spelling import Spelling, polars
+from toprank.files.strays import Strays, Tally, stray_notes
 
-TRUTH, CATEGORY = "truth", "category"
+CATEGORY, IGNORE = "category", "ignore"
+TYPES = (NUMBER, CATEGORY, IGNORE)
+"""What a user may say of a column."""
 MISSING = "(missing)"
 """The category of missing values."""
 MOST_CATEGORIES = 100
 _FEW_VALUES = 20
 # The variance of larger numbers is not finite, that of smaller ones is zero.
 _LARGEST, _SMALLEST = 1e150, 1e-150
-_TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 
 
 @dataclass
 class Columns:
-    """The columns of a model: kinds of those used, in the order of the table, why others are not; notes."""
+    """The columns of a model: kinds of those used, in the order of the table, why others are not; notes.
+
+    `strays` has the values that are no numbers in columns of numbers.
+    """
 
     used: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    strays: dict[str, Strays] = field(default_factory=dict)
 
 
 def choose_columns(
@@ -82,14 +90,14 @@ def choose_columns(
 def _role(series: Any, kind: str, categorical: bool) -> tuple[str, str]:
     """How a column is used, or why it is not."""
     known = _numbers_of(series) if kind == NUMBER else series.drop_nulls()
-    distinct = known.n_unique()
     if not len(known):
         return "", "it has no values"
-    if distinct == 1 and len(known) == len(series):
+    if len(known) == len(series) and known.min() == known.max():
         return "", f"it has the value {excerpt(str(known[0]))} in every row"
     if kind == NUMBER:
         _check_size(series, known)
         return NUMBER, ""
+    distinct = known.n_unique()
     if not categorical and set(known.unique().str.to_lowercase()) <= {"true", "false"}:
         return TRUTH, ""
     if not categorical and distinct > max(_FEW_VALUES, len(known) // 2):
@@ -133,32 +141,27 @@ def looks_like_number_of_row(series: Any) -> bool:
     return whole and bool(series.n_unique() == len(values))
 
 
-def prepared(frame: Any, used: Mapping[str, str]) -> Any:
+def prepared(frame: Any, used: Mapping[str, str], spelling: Spelling | None = None, tally: Tally | None = None) -> Any:
     """The used columns alone, as the preprocessing takes them: doubles with nan, strings without null.
 
-    `frame` is of polars or pandas, or anything that polars can read, with at least these columns.
+    `frame` is of polars or pandas, or anything that polars can read, with at least these columns. Strays among numbers
+    are added to `tally`; without one a warning tells exceptions, and more of them are an error.
     """
-    from toprank.files.source import as_number, as_text
-
-    pl = polars()
+    pl, own = polars(), Tally() if tally is None else tally
+    spelling = spelling or Spelling()
     frame = _as_polars(frame, used)
     there = {*frame.columns}
     absent = [name for name in used if name not in there]
     if absent:
         raise TableError(f"the table has no column {absent[0]!r}, which the model needs")
-    done = []
-    for name, kind in used.items():
-        if kind == CATEGORY:
-            done.append(as_text(frame[name]).fill_null(MISSING))
-            continue
-        series, wrong = as_number(_truth(frame[name]) if kind == TRUTH else frame[name])
-        if wrong is not None:
-            raise TableError(
-                f"row {wrong + 1} has {excerpt(str(frame[name][wrong]))} in the column {name!r}, which the model "
-                f"takes as {'true or false' if kind == TRUTH else 'a number'}; correct it, or leave it empty"
-            )
-        done.append(series)
-    return pl.DataFrame(dict(zip(used, done, strict=True)))
+    kinds = {name: TEXT if kind == CATEGORY else kind for name, kind in used.items()}
+    batch = batch_of(frame, kinds, spelling, lambda row: f"row {row + 1}", 0, len(frame))
+    own.add(batch.n_known, batch.strays)
+    if tally is None:
+        own.refuse_too_many()
+        for note in stray_notes(own.columns(), learns=False):
+            warnings.warn(note, UserWarning, stacklevel=4)
+    return batch.frame.with_columns(pl.col(name).fill_null(MISSING) for name, kind in used.items() if kind == CATEGORY)
 
 
 def _as_polars(frame: Any, used: Mapping[str, str]) -> Any:
@@ -180,13 +183,3 @@ def _from_pandas(name: str, series: Any) -> Any:
         return pl.Series(name, series.to_numpy(np.float64) if kind == "f" else series.to_numpy())
     values = [None if missing else value for value, missing in zip(series.tolist(), series.isna(), strict=True)]
     return pl.Series(name, values, strict=False)
-
-
-def _truth(series: Any) -> Any:
-    """Texts true and false as 1 and 0; all else as it is."""
-    pl = polars()
-    if series.dtype != pl.String:
-        return series
-    small = series.str.strip_chars().str.to_lowercase()
-    mapping = {**dict.fromkeys(_TRUE, "1"), **dict.fromkeys(_FALSE, "0")}
-    return small.replace(mapping).alias(series.name)

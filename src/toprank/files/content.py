@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import IO, Any, NamedTuple
+
+from toprank.exceptions import InputError
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _COMPRESSORS: dict[str, Callable[[], Any]] = {
@@ -142,20 +145,22 @@ class Passage(NamedTuple):
 
 
 class Content:
-    """A text file, compressed or not, or a pipe; ``-`` is standard input."""
+    """A text file, compressed or not, or a pipe, in UTF-8 or from another encoding; ``-`` is standard input."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, encoding: str | None = None) -> None:
         self.path = path
+        self.encoding = _known_encoding(encoding)
         self.is_pipe = is_pipe(path)
-        self.size = content_size(path)
-        self._pipe = _Pipe(path) if self.is_pipe else None
+        self.size = content_size(path) if self.encoding is None else None
+        self._pipe = _Pipe(path, self.encoding) if self.is_pipe else None
 
     @contextmanager
     def opened(self, position: int = 0) -> Iterator[tuple[Any, bytes]]:
         """A stream at a position, and the last bytes before it; too few if the content is shorter."""
         if self._pipe is None:
-            with open_content(self.path) as stream:
-                stream.seek(max(position - SAMPLE, 0))
+            with open_content(self.path) as content:
+                stream = content if self.encoding is None else io.BufferedReader(_Recoded(content, self.encoding))
+                _skip(stream, max(position - SAMPLE, 0))
                 yield stream, stream.read(min(position, SAMPLE))
             return
         try:
@@ -177,12 +182,67 @@ class Content:
             self._pipe.close(None, None, None)
 
 
+def _known_encoding(encoding: str | None) -> str | None:
+    """An encoding by its own name, None for UTF-8."""
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(encoding).name
+    except (LookupError, TypeError):
+        raise InputError.of(
+            "encoding", encoding, "must be the name of an encoding", "use 'latin-1', 'cp1252' or 'utf-16'"
+        ) from None
+    return None if name in ("utf-8", "utf-8-sig", "ascii") else name
+
+
+def _skip(stream: Any, position: int) -> None:
+    """Go to a position of a stream that is at its start."""
+    if stream.seekable():
+        stream.seek(position)
+        return
+    while position and (passed := stream.read(min(position, _AT_ONCE))):
+        position -= len(passed)
+
+
+class _Recoded(io.RawIOBase):
+    """The text of a stream, from another encoding, in UTF-8."""
+
+    def __init__(self, content: Any, encoding: str) -> None:
+        super().__init__()
+        self._content = content
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._encoding = encoding
+        self._ready = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, or a part of it."""
+        while not self._ready:
+            new = self._content.read(_AT_ONCE)
+            try:
+                self._ready = self._decoder.decode(new, final=not new).encode()
+            except UnicodeError as error:
+                raise InputError.of(
+                    "encoding", self._encoding, "must be that of the file", "it has other bytes ({error})", error=error
+                ) from None
+            if not new:
+                break
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+
 class _Pipe:
     """What can be read once: how far it is read, its first bytes, and the last of those that were given."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, encoding: str | None = None) -> None:
         self._opened = open_pipe(path)
         self._stream: Any = self._opened.__enter__()
+        if encoding is not None:
+            self._stream = io.BufferedReader(_Recoded(self._stream, encoding))
         self._is_open = True
         self._ahead = b""
         self.path, self.position = path, 0

@@ -5,46 +5,42 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from toprank.files.column_kinds import found_kinds
 from toprank.files.content import Content
 from toprank.files.errors import TableError
 from toprank.files.header import LONGEST_ROW, long_fields, not_utf8, read_header
-from toprank.files.source import (
-    DATE,
-    NUMBER,
-    TEXT,
-    VERBATIM,
-    Batch,
-    as_number,
-    as_text,
-    converted,
-    polars,
-    reading_errors,
-    repeated,
-)
+from toprank.files.source import NUMBER, TEXT, VERBATIM, Batch, batch_of, reading_errors, repeated
+from toprank.files.spelling import PLAIN, Spelling, polars
 
 BLOCK = 8 << 20
 _GUESS = 1 << 20
 _PART = 1 << 18
+_SHOWN = 1 << 12
 _NO_ROWS = "it has a line of names and no rows; give a file with rows"
 
 
 class CSVTable:
-    """A table of comma-separated values in UTF-8 whose first line holds the names.
+    """A table of comma-separated values whose first line holds the names.
 
     A field may be in quotes and may then contain delimiters and line ends. Spaces around a field do not count, nor do
-    blank lines. A missing value is an empty field, NA, NaN or null. A pipe is read once, so the kinds of its columns
-    must be known. `block` is how many bytes are read at once.
+    blank lines. What a missing value and a number look like is in `spelling`, to which `kinds` adds what it finds. A
+    pipe is read once, so the kinds of its columns must be known. `block` is how many bytes are read at once.
     """
 
-    def __init__(self, path: str, delimiter: str | None = None, block: int = BLOCK) -> None:
+    def __init__(
+        self, path: str, delimiter: str | None = None, block: int = BLOCK, spelling: Spelling | None = None
+    ) -> None:
         self.path = path
+        self.spelling = spelling or Spelling()
+        self.notes: list[str] = []
         self._block = block
-        self._content = Content(path)
+        self._content = Content(path, self.spelling.encoding)
         self.size = self._content.size
         header = read_header(self._content, delimiter)
         self._start, self.names, self.delimiter = len(header.text), header.names, header.delimiter
@@ -66,7 +62,10 @@ class CSVTable:
         several = {*repeated(self.names)}
         unique = [name for name in self.names if name not in several]
         fields = self._parse(block, line, closed, dict.fromkeys(unique, VERBATIM))
-        return {name: TEXT if name in as_text else _kind(fields[name]) for name in unique}
+        open_columns = [name for name in unique if name not in as_text]
+        found = found_kinds({name: self.spelling.text(fields[name]) for name in open_columns}, self.spelling)
+        self.spelling, self.notes = replace(self.spelling, marks=found.marks), found.notes
+        return {name: found.kinds.get(name, TEXT) for name in unique}
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
         """Rows with the named columns, some megabytes at a time."""
@@ -74,7 +73,7 @@ class CSVTable:
         for block, line, position, closed in self._blocks(self._block):
             frame = self._parse(block, line, closed, kinds)
             if len(frame):
-                yield Batch(frame, row, position)
+                yield batch_of(frame, kinds, self.spelling, self._places(block, line, len(frame)), row, position)
             row += len(frame)
 
     def _blocks(self, size: int) -> Iterator[tuple[bytes, int, int, bool]]:
@@ -118,7 +117,7 @@ class CSVTable:
             block = self._quoted.sub(rb"\1\2", block)
         place_of = {i: name for i, name in enumerate(self.names) if name in kinds}
         last = self._short_names[-1]  # it shows short lines
-        dtypes = {self._short_names[i]: pl.Float64 if kinds[place_of[i]] == NUMBER else pl.String for i in place_of}
+        dtypes = {self._short_names[i]: self._dtype(name, kinds[name]) for i, name in place_of.items()}
         dtypes.setdefault(last, pl.String)
         texts = dict.fromkeys(dtypes, pl.String)
         frame = self._read(block, dtypes)
@@ -130,8 +129,11 @@ class CSVTable:
             frame = None if frame is None or len(frame) != n_rows else frame
         if frame is None:
             raise TableError(f"the rows of {self.path!r} from line {line} on cannot be read; check their quotes")
-        frame = frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
-        return converted(frame, kinds, lambda row: f"line {self._line_of(block, row, line)} of {self.path!r}")
+        return frame.rename({self._short_names[i]: name for i, name in place_of.items()}).select(list(kinds))
+
+    def _dtype(self, name: str, kind: str) -> Any:
+        """How polars reads a column."""
+        return polars().Float64 if kind == NUMBER and self.spelling.marks_of(name) == PLAIN else polars().String
 
     def _read(self, block: bytes, dtypes: dict[str, Any]) -> Any:
         """A frame, or None if polars does not take the block."""
@@ -170,7 +172,8 @@ class CSVTable:
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise not_utf8(self.path, line + content.count(b"\n", 0, error.start)) from None
+            wrong = content[error.start : error.start + _SHOWN]
+            raise not_utf8(self.path, line + content.count(b"\n", 0, error.start), wrong) from None
         kept = io.StringIO()
         writer = csv.writer(kept, delimiter=self.delimiter, lineterminator="\n")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
@@ -194,8 +197,14 @@ class CSVTable:
             f"the line, or quote fields that contain {self.delimiter!r}"
         )
 
-    def _line_of(self, block: bytes, row: int, line: int) -> int:
+    def _places(self, block: bytes, line: int, n_rows: int) -> Callable[[int], str]:
+        """Where a row of a block is, in words."""
+        return lambda row: f"line {self._line_of(block, row, line, n_rows)}"
+
+    def _line_of(self, block: bytes, row: int, line: int, n_rows: int) -> int:
         """Number of the line in which a row of a block starts."""
+        if b'"' not in block and _count(block, "\n") == n_rows + 1:  # no line is blank
+            return line + row
         text = io.StringIO(self._rows_of(block).decode("utf-8", "replace"), newline="")
         reader = csv.reader(text, delimiter=self.delimiter)
         start = line
@@ -245,25 +254,3 @@ def _end_of_last_row(content: bytes) -> int:
 def _is_blank(fields: list[str], n_names: int) -> bool:
     """Whether a line holds nothing; in a table of one column an empty line is a missing value."""
     return n_names > 1 and (not fields or (len(fields) == 1 and not fields[0].strip()))
-
-
-def _kind(series: Any) -> str:
-    """What a column of fields holds, by these rows."""
-    _, wrong = as_number(series)
-    if wrong is None:
-        return NUMBER
-    return DATE if is_date(as_text(series)) else TEXT
-
-
-def is_date(series: Any) -> bool:
-    """Whether all texts of a series are dates or times."""
-    values = series.drop_nulls().head(1000)
-    if not len(values):
-        return False
-    for convert in (values.str.to_date, values.str.to_datetime):
-        try:
-            if not convert(strict=False).has_nulls():
-                return True
-        except reading_errors():  # no format was found
-            continue
-    return False

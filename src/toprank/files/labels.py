@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from toprank.exceptions import Message
 from toprank.files.errors import TableError, excerpt
-from toprank.files.source import MISSING_WORDS, known_text, polars
+from toprank.files.spelling import MISSING_LABELS, known_text, polars
 
 _USUAL = ({"0", "1"}, {"-1", "1"}, {"false", "true"})
 # Longer numbers are written with an exponent.
@@ -90,13 +90,14 @@ def labels_in(series: Any, labels: Labels) -> tuple[NDArray[np.int64], NDArray[n
         return (values == 1).astype(np.int64), np.isin(values, (1.0, 0.0, -1.0))
     wanted, found = labels.text.tobytes().decode(), text.drop_nulls().unique().to_list()
     positive = text.is_in([one for one in found if _canonical(one) == wanted]).fill_null(False)
-    known = positive | (known_text(text).is_not_null() & ~text.is_in(_alike(wanted, found)).fill_null(False))
+    named = known_text(text, MISSING_LABELS).is_not_null()
+    known = positive | (named & ~text.is_in(_alike(wanted, found)).fill_null(False))
     return positive.to_numpy().astype(np.int64), known.to_numpy()
 
 
 def label_reason(text: str, labels: Labels) -> str:
     """What is wrong with a label, in words."""
-    if text.lower() in MISSING_WORDS:
+    if text.lower() in MISSING_LABELS:
         return "the label is missing"
     if labels.mode == ZERO_ONE:
         return Message("the label {text!r} is none of 1, 0 and -1; name the positive label by {positive=}", text=text)
@@ -116,7 +117,7 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
 
     The series holds texts as in the file. Labels 0 and 1, -1 and 1, or false and true need no `positive`.
     """
-    series = known_text(series.str.strip_chars(), None if positive is None else positive.strip())
+    series = known_text(series.str.strip_chars(), MISSING_LABELS, None if positive is None else positive.strip())
     known = series.is_not_null().to_numpy()
     texts = [str(label) for label in series.drop_nulls().unique().sort()]
     if not texts:

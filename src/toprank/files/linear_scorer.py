@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from toprank.files.columns import CATEGORY
 from toprank.files.errors import TableError
-from toprank.files.source import polars
+from toprank.files.spelling import polars
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.files.columns import CATEGORY, TRUTH, prepared
+from toprank.files.columns import CATEGORY, prepared
 from toprank.files.errors import TableError
-from toprank.files.source import NUMBER
+from toprank.files.source import NUMBER, TRUTH
+from toprank.files.spelling import Spelling
 from toprank.saved_state import (
     FEATURES,
     FLAG,
@@ -20,10 +21,12 @@ from toprank.saved_state import (
     WORD,
     Array,
     Chosen,
+    Items,
     Kind,
     Known,
     Number,
     Part,
+    Record,
     Rule,
     Schema,
     Table,
@@ -33,6 +36,14 @@ from toprank.saved_state import (
 _COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
 _MAYBE_WORD = Kind((str,), none=True)
 _LATER_WORD = Kind((str,), none=True, optional=True)  # files of earlier versions have none
+_READING = Table(
+    {
+        "missing": Items(WORD),
+        "marks": Table(others=Record((WORD, WORD))),
+        "encoding": _MAYBE_WORD,
+    },
+    none=True,
+)
 # What the commands read of a summary; `toprank.files.summary` writes it.
 _SUMMARY = Table(
     {
@@ -105,6 +116,9 @@ class TableModel(ClassifierMixin, BaseEstimator):
         Name of the column with the time of a row, by which alerts are counted.
     amount : str, optional
         Name of the column with the amount of a row, of which the part that is found is measured.
+    reading : dict, optional
+        How the file of the fit writes missing values and numbers, as `toprank.files.spelling` records it; other tables
+        are read so too.
 
     Attributes
     ----------
@@ -146,6 +160,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
             "zero_based": FLAG,
             "time": _LATER_WORD,
             "amount": _LATER_WORD,
+            "reading": _READING,
             **FEATURES,
             "estimator_": Part(("decision_function",)),
             "classes_": TWO_CLASSES,
@@ -153,7 +168,10 @@ class TableModel(ClassifierMixin, BaseEstimator):
             "negatives_": _NEGATIVES,
         },
         fitted="estimator_",
-        before=("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based", "time", "amount"),
+        before=(
+            *("estimator", "columns", "as_array", "target", "positive", "id_column", "zero_based", "time", "amount"),
+            "reading",
+        ),
         relations={
             "as many features as columns": lambda known: (
                 known["columns"] is None or len(known["columns"]) == known["n_features_in_"]
@@ -173,6 +191,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
         zero_based: bool = False,
         time: str | None = None,
         amount: str | None = None,
+        reading: dict[str, Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.columns = columns
@@ -183,6 +202,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
         self.zero_based = zero_based
         self.time = time
         self.amount = amount
+        self.reading = reading
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the estimator.
@@ -222,7 +242,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
             raise TableError(f"the model takes {needs}, got {type(X).__name__}; give what it was fitted to")
         if self.columns is None:
             return X
-        frame = prepared(X, self.columns)
+        frame = prepared(X, self.columns, Spelling.of_model(self.reading))
         return frame.to_numpy() if self.as_array else frame
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -14,7 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from toprank.files.errors import TableError
-from toprank.files.source import BLOCK_VALUES, NUMBER, TEXT, Batch, TypedTable, converted, numbered, polars
+from toprank.files.source import BLOCK_VALUES, NUMBER, TEXT, Batch, TypedTable, batch_of, numbered
+from toprank.files.spelling import polars
 
 _MOST_COLUMNS = 1_000_000
 # An array may unpack to this many bytes, or to so many times the size of the file.
@@ -75,7 +76,8 @@ class NumpyTable(TypedTable):
                         rows = array.take(min(step, self.size - first))
                     series |= {name: values for name, values in _split(rows, self._columns[member]) if name in kinds}
                 frame = polars().DataFrame({name: _as_series(name, series[name]) for name in kinds})
-                yield Batch(converted(frame, kinds, numbered(self.path, first)), first, first + len(frame))
+                where = numbered(first)
+                yield batch_of(frame, kinds, self.spelling, where, first, first + len(frame))
 
 
 class _Readable:

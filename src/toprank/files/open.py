@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from toprank.checks import require_choice, require_count
@@ -13,10 +14,12 @@ from toprank.files.csv_file import CSVTable
 from toprank.files.csv_rows import CSVFile
 from toprank.files.errors import TableError
 from toprank.files.frame_rows import FrameRows
+from toprank.files.header import is_spreadsheet, refuse_spreadsheet
 from toprank.files.labels import is_finite_number, labels_of
 from toprank.files.numpy_file import NumpyTable
 from toprank.files.parquet_file import ParquetTable
 from toprank.files.rows import RowSource
+from toprank.files.spelling import Spelling
 from toprank.files.svmlight_file import SvmlightFile, SvmlightTable
 
 _ENDINGS = {
@@ -35,7 +38,9 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
         raise FileNotFoundError(f"there is no file {path!r}; check the path")
     if os.path.isdir(path):
         raise TableError(f"{path!r} is not a plain file; give the path of a file")
-    if format is not None:
+    if format is None:
+        refuse_spreadsheet(path)
+    else:
         require_choice("format", format, FORMATS)
     ending = ending_of(path)
     if format is None and ending not in _ENDINGS and not is_pipe(path):
@@ -58,14 +63,24 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
 
 def require_text_name(path: str) -> None:
     """Refuse a name for a new CSV file that says that it is something else."""
-    if _ENDINGS.get(ending_of(path), "csv") != "csv" or ending_of(path) in (".xlsx", ".xls"):
+    if _ENDINGS.get(ending_of(path), "csv") != "csv" or is_spreadsheet(path):
         raise TableError(
             f"scores are written as CSV, and {path!r} is the name of another format; use a name that ends in .csv, or "
             ".csv.gz to compress it"
         )
 
 
-def open_table(path: str, *, format: str | None = None, delimiter: str | None = None, zero_based: bool = False) -> Any:
+def open_table(
+    path: str,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    zero_based: bool = False,
+    missing: Collection[str] = (),
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+) -> Any:
     r"""A table in a file.
 
     Parameters
@@ -78,6 +93,14 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
         Of CSV; by default found in the first line.
     zero_based : bool, default=False
         Whether the indices of an svmlight file start at 0.
+    missing : collection of str
+        What else stands for a missing value, such as "-999", besides an empty field, NA, N/A, NaN, None, null, ?, - and
+        some more, in small or capital letters.
+    decimal, thousands : str, optional
+        What stands before decimals and between thousands in the numbers of a CSV file; by default found where it is
+        beyond doubt, as in 1,234.56 or 0,64.
+    encoding : str, optional
+        Of CSV, such as "latin-1"; by default UTF-8.
 
     Returns
     -------
@@ -99,10 +122,29 @@ def open_table(path: str, *, format: str | None = None, delimiter: str | None = 
     >>> kinds
     {'amount': 'number', 'country': 'text', 'fraud': 'number'}
     """
+    spelling = Spelling.of(missing, decimal, thousands, encoding)
+    return _open(path, format, delimiter, zero_based, spelling)
+
+
+def open_for_model(
+    path: str, model: Any, *, format: str | None = None, delimiter: str | None = None, encoding: str | None = None
+) -> Any:
+    """A table in a file, read by the rules of the file that a `TableModel` was fitted to."""
+    spelling = Spelling.of_model(model.reading)
+    if encoding is not None:
+        spelling = replace(spelling, encoding=encoding)
+    return _open(path, format, delimiter, model.zero_based, spelling)
+
+
+def _open(path: str, format: str | None, delimiter: str | None, zero_based: bool, spelling: Spelling) -> Any:
     kind = _format_of(path, format, delimiter, "csv")
     if kind == "csv":
-        return CSVTable(path, delimiter)
-    return SvmlightTable(path, zero_based) if kind == "svmlight" else _TYPED[kind](path)
+        return CSVTable(path, delimiter, spelling=spelling)
+    if kind == "svmlight":
+        return SvmlightTable(path, zero_based)
+    table = _TYPED[kind](path)
+    table.spelling = spelling
+    return table
 
 
 def open_rows(

@@ -14,11 +14,11 @@ from toprank.files.source import (
     TEXT,
     Batch,
     TypedTable,
-    converted,
+    batch_of,
     numbered,
-    polars,
     reading_errors,
 )
+from toprank.files.spelling import polars
 
 
 class ParquetTable(TypedTable):
@@ -57,13 +57,13 @@ class ParquetTable(TypedTable):
         for first in range(first_row, self.size, step):
             with self._readable():
                 frame = self._frame.slice(first, step).select(list(kinds)).collect()
-                rows = converted(frame, kinds, numbered(self.path, first))
-            if len(rows) != min(step, self.size - first):
+                batch = batch_of(frame, kinds, self.spelling, numbered(first), first, first + len(frame))
+            if len(frame) != min(step, self.size - first):
                 raise TableError(
-                    f"{self.path!r} says that it has {self.size} rows, and rows after {first + len(rows)} are missing; "
+                    f"{self.path!r} says that it has {self.size} rows, and rows after {batch.position} are missing; "
                     "give a Parquet file that is complete"
                 )
-            yield Batch(rows, first, first + len(rows))
+            yield batch
 
 
 def _kind(dtype: Any) -> str:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.exceptions import InputError
-from toprank.files.errors import TableError, excerpt
+from toprank.files.errors import NotANumberError, TableError
 from toprank.files.measures import ScoreMeasures, measure_scores, require_lengths
 from toprank.files.model import TableModel
-from toprank.files.open import open_table
-from toprank.files.source import NUMBER, VERBATIM, as_number, repeated, require_columns
+from toprank.files.open import open_for_model, open_table
+from toprank.files.source import NUMBER, VERBATIM, read_all, repeated, require_columns
+from toprank.files.strays import Strays, strays_of
 from toprank.files.svmlight_file import SvmlightTable
-from toprank.files.training import LabelledRows, labelled, read_columns, special_columns
+from toprank.files.training import LabelledRows, labelled, special_columns
 from toprank.files.watching import Warner, Watcher
 from toprank.files.workflow import rows_to_test
 from toprank.inspection import scorer_of
@@ -43,6 +44,7 @@ def evaluate_scores(
     confidence: float = 0.95,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
     watcher: Watcher | None = None,
 ) -> ScoreMeasures:
     r"""Measure columns of scores in a file, and compare the first with the others; ``toprank evaluate --score``.
@@ -63,7 +65,7 @@ def evaluate_scores(
         As in `fit_file`; by default those of the model.
     k, fpr, confidence
         As in `evaluate_file`.
-    format, delimiter
+    format, delimiter, encoding
         As in `open_table`.
     watcher : Watcher, optional
         As in `fit_file`.
@@ -92,13 +94,13 @@ def evaluate_scores(
     >>> round(difference.value, 2), difference.lower > 0
     (0.17, True)
     """
-    reading: dict[str, Any] = {"format": format, "delimiter": delimiter}
+    reading: dict[str, Any] = {"format": format, "delimiter": delimiter, "encoding": encoding}
     labels: dict[str, Any] = {"target": target, "positive": positive}
     watcher = watcher or Warner()
     if model is None:
         found = read_scores(open_table(os.fspath(path), **reading), scores, watcher, **labels)
     else:
-        source = open_table(os.fspath(path), zero_based=model.zero_based, **reading)
+        source = open_for_model(os.fspath(path), model, **reading)
         found = scores_beside(source, model, scores, watcher, **labels)
     require_lengths(k, len(found.rows.y))
     return measure_scores(
@@ -124,7 +126,8 @@ def read_scores(
         known = {*kinds, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
     with watcher.progress(f"reading {source.path}", source.size) as advance:
-        frame = read_columns(source, kinds, advance)
+        frame, tally = read_all(source, kinds, advance)
+    _refuse_strays(source, tally.columns())
     rows = labelled(frame, target, positive, id_column, None, [])
     for note in rows.notes:
         watcher.note(note)
@@ -149,15 +152,23 @@ def _numbers_of(source: Any, rows: LabelledRows, names: Sequence[str]) -> dict[s
     """The scores in some columns."""
     found = {}
     for name in names:
-        series, wrong = as_number(rows.X[name])
-        if wrong is not None:
-            raise TableError(
-                f"row {rows.numbers[wrong] + 1} of {source.path!r} has {excerpt(str(rows.X[name][wrong]))} in the "
-                f"column {name!r}, which is not a number; correct it"
-            )
+        series, places = source.spelling.numbers(rows.X[name])
+        if len(places):
+            strays = strays_of(rows.X[name], places, len(series), lambda row: f"row {rows.numbers[row] + 1}")
+            _refuse_strays(source, {name: strays})
         found[name] = series.to_numpy()
     _refuse_missing(source, found, rows.numbers)
     return found
+
+
+def _refuse_strays(source: Any, columns: Mapping[str, Strays]) -> None:
+    """Refuse scores that are no numbers: unlike a feature a score cannot be missing."""
+    for name, strays in columns.items():
+        raise NotANumberError(
+            f"the column {name!r} of {source.path!r} has {strays.told()}, which is not a number, and a score is one; "
+            "correct it",
+            list(columns),
+        )
 
 
 def _check_names(source: Any, scores: Sequence[str], target: str | None, id_column: str | None) -> list[str]:

@@ -18,9 +18,12 @@ from toprank.files.columns import prepared
 from toprank.files.content import compressed_for
 from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.open import open_table, require_text_name
-from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, converted, numbered, polars, repeated, require_columns
-from toprank.files.training import check_kind, id_in, needed_kinds
+from toprank.files.open import open_for_model, require_text_name
+from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, batch_of, numbered, repeated, require_columns
+from toprank.files.spelling import polars
+from toprank.files.strays import Tally, stray_notes
+from toprank.files.training import check_kind, id_in, needed_kinds, no_id_note
+from toprank.files.unseen import Unseen
 from toprank.files.watching import Warner, Watcher
 from toprank.persistence.atomic import write_atomically
 from toprank.ranking.tie_runs import ROUNDING
@@ -59,6 +62,20 @@ class Scores:
         return pl.DataFrame(columns)
 
 
+class FoundInRows:
+    """What is not as in the rows that a model learned from: values that are no numbers, categories never seen."""
+
+    def __init__(self, model: Any) -> None:
+        self.strays = Tally()
+        self.unseen = Unseen(model)
+
+    def tell(self, watcher: Watcher) -> None:
+        """Refuse a file whose columns are others; else note what was found."""
+        self.strays.refuse_too_many()
+        for note in (*stray_notes(self.strays.columns(), learns=False), *self.unseen.notes()):
+            watcher.note(note)
+
+
 def without_formulas(frame: Any) -> Any:
     """A table in which ' stands before each text, also a name, that a spreadsheet would take for a formula."""
     pl = polars()
@@ -69,12 +86,16 @@ def without_formulas(frame: Any) -> Any:
 
 
 def score_rows(
-    source: Any, model: Any, id_column: str | None = None, keep: Sequence[str] | str = ()
+    source: Any,
+    model: Any,
+    id_column: str | None = None,
+    keep: Sequence[str] | str = (),
+    found: FoundInRows | None = None,
 ) -> Iterator[Scores]:
     """Score a table batch by batch; the next batch is read while one is scored.
 
     Without `id_column` it is that of the model, where the file has it. `keep` names columns to keep besides it, or is
-    "all".
+    "all". What the user should know of the rows is added to `found`.
     """
     if check_kind(source, model):
         for name, value in (("id_column", id_column), ("keep", keep)):
@@ -95,17 +116,21 @@ def score_rows(
     kept = [name for name in kept_columns(source, keep) if name != id_column]
     special = dict.fromkeys(kept if id_column is None else [id_column, *kept], VERBATIM)
     learned = {name: kinds[name] for name in special if name in kinds}
-    score = _scorer(model)
+    score, found = _scorer(model), found or FoundInRows(model)
     for batch in _ahead(source.batches({**kinds, **special})):
-        frame, where = batch.frame, numbered(source.path, batch.first_row)
+        frame, where = batch.frame, numbered(batch.first_row)
+        found.strays.add(batch.n_known, batch.strays)
         if learned:  # columns that the model uses too
-            frame = frame.with_columns(converted(frame.select(list(learned)), learned, where))
+            also = batch_of(frame.select(list(learned)), learned, source.spelling, where, 0, 0)
+            frame = frame.with_columns(also.frame)
+            found.strays.add(also.n_known, also.strays)
+        found.unseen.add(frame)
         try:
             scores = score(frame)
         except NotFiniteError as error:
             raise TableError(
-                f"{where(error.row)} has an infinite or too large value in the column {error.column!r}; correct it, or "
-                "leave it empty if it is missing"
+                f"{where(error.row)} of {source.path!r} has an infinite or too large value in the column "
+                f"{error.column!r}; correct it, or leave it empty if it is missing"
             ) from None
         ids = _numbers(batch.first_row, len(scores)) if id_column is None else batch.frame[id_column]
         yield Scores(ids, scores, batch.position, batch.frame.select(kept) if kept else None)
@@ -201,6 +226,7 @@ def score_file(
     safe_text: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
     watcher: Watcher | None = None,
 ) -> Scored:
     r"""Score the rows of a file into a CSV file, in constant memory; the command ``toprank score``.
@@ -229,6 +255,8 @@ def score_file(
         Put ' before identifiers and kept texts that a spreadsheet would take for a formula.
     format, delimiter
         As in `open_table`.
+    encoding : str, optional
+        As in `open_table`; by default that of the file of the fit.
     watcher : Watcher, optional
         As in `fit_file`.
 
@@ -254,25 +282,31 @@ def score_file(
     watcher = watcher or Warner()
     if not hasattr(output, "write"):
         require_text_name(os.fspath(output))
-    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
+    source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
     _note_extra_columns(source, model, id_column, keep, watcher)
-    count = Scored()
+    count, found = Scored(), FoundInRows(model)
     with watcher.progress(f"scoring {source.path}", source.size) as advance:
         budget = _budget(source, model, top, share, watcher)
-        blocks = _blocks(source, score_rows(source, model, id_column, keep), budget, safe_text, count, advance)
+        scored = score_rows(source, model, id_column, keep, found)
+        blocks = _blocks(source, scored, budget, safe_text, count, found, advance)
         if hasattr(output, "write"):
             for block in blocks:
                 output.write(block)
             output.flush()
         else:
             write_atomically(output, compressed_for(os.fspath(output), blocks))
+    found.tell(watcher)
     return count
 
 
 def _note_extra_columns(
     source: Any, model: Any, id_column: str | None, keep: Sequence[str] | str, watcher: Watcher
 ) -> None:
-    if model.columns is None or keep == "all":
+    if model.columns is None:
+        return
+    for note in [] if id_column is not None else no_id_note(source, model):
+        watcher.note(note)
+    if keep == "all":
         return
     known = {*model.columns, model.target, model.id_column, id_column, *model.summary_.get("left_out", {}), *keep}
     extra = [name for name in source.names if name not in known]
@@ -308,9 +342,10 @@ def _blocks(
     budget: int | None,
     safe_text: bool,
     count: Scored,
+    found: FoundInRows,
     advance: Callable[[int], Any],
 ) -> Iterator[bytes]:
-    """The bytes of the output."""
+    """The bytes of the output; a file whose columns are not those of the model is refused before the end."""
     best = None if budget is None else Best(budget)
     for batch in batches:
         frame = without_formulas(batch.frame()) if safe_text else batch.frame()
@@ -325,6 +360,7 @@ def _blocks(
         advance(batch.position)
     if count.rows == 0:
         raise no_rows(source.path)
+    found.strays.refuse_too_many()
     if best is not None:
         count.written = len(best.frame)
         yield _as_csv(best.frame, True)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Protocol
 
-from toprank.files import polars_package
-from toprank.files.errors import NotANumberError, TableError, excerpt, listed, no_rows
+import numpy as np
+
+from toprank.files.errors import TableError, listed, no_rows
+from toprank.files.spelling import Spelling, polars
+from toprank.files.strays import Strays, Tally, strays_of
 
 NUMBER, TEXT, DATE = "number", "text", "date"
 """Kinds of columns in a file; any other kind is the name of a type that is not used."""
 VERBATIM = "verbatim"
 """How an identifier is read: as text, and exactly as it stands in the file."""
-MISSING_WORDS = ("", "na", "nan", "null")
-"""Fields that stand for a missing value, in small or capital letters."""
+TRUTH = "truth"
+"""How a column of true and false is read for a model: as 1 and 0."""
+_TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 BLOCK_VALUES = 2_000_000
 """Values in a batch of a typed table."""
-
-
-def polars() -> Any:
-    """The package, or an error that says how to get it."""
-    return polars_package.polars("tables need")
 
 
 def reading_errors() -> tuple[type[BaseException], ...]:
@@ -36,12 +36,16 @@ def reading_errors() -> tuple[type[BaseException], ...]:
 class Batch:
     """Some rows of a file, the number of the first, from 0, and how far it is read, in the unit of the source's `size`.
 
-    In the frame of polars numbers are doubles with nan for missing, and texts are strings with null.
+    In the frame of polars numbers are doubles with nan for missing, and texts are strings with null. `n_known` has the
+    number of values that are not missing of each column of numbers, and `strays` those that are no numbers, which are
+    nan in the frame.
     """
 
     frame: Any
     first_row: int
     position: int
+    n_known: Mapping[str, int] = field(default_factory=dict)
+    strays: Mapping[str, Strays] = field(default_factory=dict)
 
 
 class Source(Protocol):
@@ -50,12 +54,15 @@ class Source(Protocol):
     path: str
     names: list[str]
     size: int
+    spelling: Spelling
+    notes: list[str]
+    """What the user should know of how it is read."""
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column, of text files by the first rows only; those of `as_text` are text anyway."""
 
     def batches(self, kinds: Mapping[str, str]) -> Iterator[Batch]:
-        """Rows of the file with the named columns, each `NUMBER`, `TEXT` or `VERBATIM`."""
+        """Rows of the file with the named columns, each `NUMBER`, `TRUTH`, `TEXT` or `VERBATIM`."""
 
 
 class TypedTable:
@@ -67,6 +74,8 @@ class TypedTable:
     types: dict[str, str]
     numbers: frozenset[str]
     """Columns of numbers, or of true and false."""
+    spelling = Spelling()
+    notes: tuple[str, ...] = ()
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column by its type."""
@@ -85,7 +94,15 @@ def require_columns(source: Source, names: Collection[str], remedy: str) -> None
     for name in names:
         if times[name] != 1:
             has = f"has {times[name]} columns" if times[name] else "has no column"
-            raise TableError(f"{source.path!r} {has} {name!r}; {remedy}, its columns are {listed(source.names)}")
+            meant = "" if times[name] else did_you_mean(name, source.names)
+            raise TableError(f"{source.path!r} {has} {name!r}{meant}; {remedy}, its columns are {listed(source.names)}")
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """A question that names what is most like a name that does not exist; nothing if nothing is."""
+    small = {other.lower(): other for other in names}
+    near = get_close_matches(name.lower(), small, n=1, cutoff=0.7)
+    return f" (did you mean {small[near[0]]!r}?)" if near else ""
 
 
 def chosen_features(
@@ -99,7 +116,8 @@ def chosen_features(
     for name in (target, *ignore, *chosen):
         if times[name] != 1:
             has = "no column" if not times[name] else "several columns"
-            raise TableError(f"{path!r} has {has} {name!r}; its columns are {listed(columns)}")
+            meant = "" if times[name] else did_you_mean(name, columns)
+            raise TableError(f"{path!r} has {has} {name!r}{meant}; its columns are {listed(columns)}")
     if ignore and not chosen:
         raise TableError.saying(
             "no column of {path!r} is left to learn from; leave out fewer columns by {ignore=}", path=path
@@ -116,60 +134,47 @@ def repeated(names: Collection[str]) -> list[str]:
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
-def as_text(series: Any) -> Any:
-    """A series as strings without spaces around them; missing words become null."""
-    return known_text(series.cast(polars().String).str.strip_chars())
-
-
-def known_text(text: Any, but: str | None = None) -> Any:
-    """A series without its missing words, which become null; `but` is none of them."""
-    pl = polars()
-    known = ~pl.first().str.to_lowercase().is_in(MISSING_WORDS)
-    if but is not None:  # a comparison more is felt in large files
-        known = known | (pl.first() == pl.lit(but))
-    return text.to_frame().select(pl.when(known).then(pl.first())).to_series()
-
-
-def as_number(series: Any) -> tuple[Any, int | None]:
-    """A series as doubles with nan for missing, and the place of the first value that is no number."""
-    pl = polars()
-    dtype = series.dtype
-    if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
-        return series, 0 if len(series) else None
-    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-        series = series.cast(pl.String)
-    number = series.cast(pl.Float64, strict=False)
-    wrong = None
-    if number.null_count() > series.null_count():  # a missing word, spaces, or no number
-        text = as_text(series)
-        number = text.cast(pl.Float64, strict=False)
-        no_number = number.is_null() & text.is_not_null()
-        wrong = no_number.arg_max() if no_number.any() else None
-    return number.fill_null(float("nan")) if number.null_count() else number, wrong
-
-
-def converted(frame: Any, kinds: Mapping[str, str], where: Callable[[int], str]) -> Any:
-    """A frame with numbers as doubles and texts as strings; `where` tells, for an error, where in the file a row is."""
-    pl = polars()
+def batch_of(
+    frame: Any, kinds: Mapping[str, str], spelling: Spelling, where: Callable[[int], str], first_row: int, position: int
+) -> Batch:
+    """A batch of a frame as it was read; `where` tells where in the file a row is."""
     done: dict[str, Any] = {}
-    wrong: dict[str, int] = {}
+    n_known: dict[str, int] = {}
+    strays: dict[str, Strays] = {}
     for name, kind in kinds.items():
-        if kind == NUMBER:
-            done[name], place = as_number(frame[name])
-            if place is not None:
-                wrong[name] = place
+        if kind in (NUMBER, TRUTH):
+            done[name], places = spelling.numbers(truth_as_number(frame[name]) if kind == TRUTH else frame[name])
+            n_known[name] = len(frame) - int(np.isnan(done[name].to_numpy()).sum()) + len(places)
+            if len(places):
+                strays[name] = strays_of(frame[name], places, n_known[name], where)
         else:
-            done[name] = frame[name].cast(pl.String) if kind == VERBATIM else as_text(frame[name])
-    if wrong:
-        name, place = next(iter(wrong.items()))
-        raise NotANumberError(
-            f"{where(place)} has {excerpt(str(frame[name][place]))} in the column {name!r}, which is not a number; "
-            "correct it, or leave it empty if it is missing",
-            list(wrong),
-        )
-    return pl.DataFrame(done)
+            done[name] = frame[name].cast(polars().String) if kind == VERBATIM else spelling.text(frame[name])
+    return Batch(polars().DataFrame(done), first_row, position, n_known, strays)
 
 
-def numbered(path: str, first_row: int) -> Callable[[int], str]:
+def truth_as_number(series: Any) -> Any:
+    """Texts true and false as 1 and 0; all else as it is."""
+    if series.dtype != polars().String:
+        return series
+    small = series.str.strip_chars().str.to_lowercase()
+    mapping = {**dict.fromkeys(_TRUE, "1"), **dict.fromkeys(_FALSE, "0")}
+    return small.replace(mapping).alias(series.name)
+
+
+def read_all(
+    source: Source, kinds: Mapping[str, str], advance: Callable[[int], Any] = lambda position: None
+) -> tuple[Any, Tally]:
+    """A frame of all rows of these columns, and the strays in it."""
+    pieces, tally = [], Tally()
+    for batch in source.batches(kinds):
+        pieces.append(batch.frame)
+        tally.add(batch.n_known, batch.strays)
+        advance(batch.position)
+    if not pieces:
+        raise no_rows(source.path)
+    return polars().concat(pieces), tally
+
+
+def numbered(first_row: int) -> Callable[[int], str]:
     """Where a row of a batch is in its file, in words."""
-    return lambda row: f"row {first_row + row + 1} of {path!r}"
+    return lambda row: f"row {first_row + row + 1:,}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from toprank.exceptions import Message
 from toprank.files.errors import TableError, excerpt
-from toprank.files.source import as_text, polars
+from toprank.files.spelling import Spelling, polars
 
 Floats = NDArray[np.float64]
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
@@ -46,7 +46,7 @@ class Times:
     def of(cls, series: Any) -> Self:
         """The times of a column, which holds texts as in the file."""
         pl = polars()
-        text = as_text(series)
+        text = Spelling().text(series)
         if text.null_count() == len(text):
             raise TableError.saying("the column {name!r} has no times; name another one by {time}", name=series.name)
         numbers = text.cast(pl.Float64, strict=False)

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.files.beside import NOTHING, Beside
-from toprank.files.columns import Columns, choose_columns
-from toprank.files.errors import NotANumberError, TableError, no_rows
+from toprank.files.column_reading import read_columns, types_of
+from toprank.files.columns import CATEGORY, IGNORE, Columns, choose_columns
+from toprank.files.errors import TableError
 from toprank.files.labels import positive_rows
-from toprank.files.source import NUMBER, TEXT, VERBATIM, Source, polars, repeated, require_columns
+from toprank.files.leaks import leak_notes
+from toprank.files.source import TEXT, TRUTH, VERBATIM, Source, read_all, repeated, require_columns
+from toprank.files.strays import stray_notes
 from toprank.files.svmlight_file import SvmlightTable
 from toprank.files.times import Times, latest_rows
+from toprank.files.unseen import Unseen
 
 Advance = Callable[[int], Any]
 
@@ -59,25 +63,28 @@ def read_to_learn(
     id_column: str | None = None,
     ignore: Collection[str] = (),
     categorical: Collection[str] = (),
+    types: Mapping[str, str] | None = None,
     beside: Beside = NOTHING,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
     """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance, beside)
-    target, special = special_columns(source, target, id_column, [*ignore, *categorical, *beside.names()])
-    if target in (id_column, *ignore, *beside.names()):
+    types = types_of(types, categorical, ignore)
+    target, special = special_columns(source, target, id_column, [*types, *beside.names()])
+    if target in (id_column, *beside.names()) or types.get(target) == IGNORE:
         raise TableError(
             f"the target {target!r} cannot be the identifier, the time, the amount or ignored too; name another column"
         )
-    special |= beside.kinds(learned=lambda name: name not in ignore and name != beside.time)
-    kinds = source.kinds({*categorical, *special})
-    unused = {*special, *ignore}
-    kinds = {name: kind for name, kind in kinds.items() if name not in unused}
-    frame = _read_as_found(source, kinds, special, advance)
+    special |= beside.kinds(learned=lambda name: types.get(name) != IGNORE and name != beside.time)
+    found = read_columns(source, special, types, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
-    columns = choose_columns(frame.drop(list(special)), kinds, categorical, left_out)
-    return labelled(frame, target, positive, id_column, columns, [*columns.notes], beside)
+    categories = [name for name, kind in types.items() if kind == CATEGORY]
+    columns = choose_columns(found.frame.drop(list(special)), found.kinds, categories, left_out)
+    columns.strays = found.strays
+    rows = labelled(found.frame, target, positive, id_column, columns, [*found.notes, *columns.notes], beside)
+    rows.notes += leak_notes(rows.X, rows.y, columns.used)
+    return rows
 
 
 def read_to_test(
@@ -106,10 +113,16 @@ def read_to_test(
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
-    if all_columns:
+    if all_columns:  # to be shown as they are
         known = {*kinds, *special, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}
-    return labelled(read_columns(source, kinds | special, advance), target, positive, id_column, None, [], beside)
+        kinds |= {name: TEXT for name, kind in kinds.items() if kind == TRUTH}
+    frame, tally = read_all(source, kinds | special, advance)
+    tally.refuse_too_many()
+    notes = [*_other_than_in_fit(source, model, target, id_column), *stray_notes(tally.columns(), learns=False)]
+    unseen = Unseen(model)
+    unseen.add(frame)
+    return labelled(frame, target, positive, id_column, None, [*notes, *unseen.notes()], beside)
 
 
 def check_kind(source: Any, model: Any) -> bool:
@@ -134,12 +147,30 @@ def needed_kinds(source: Source, model: Any) -> dict[str, str]:
             "model without it"
         )
     require_columns(source, list(model.columns), "the model needs one of that name")
-    return {name: NUMBER if kind == NUMBER else TEXT for name, kind in model.columns.items()}
+    return {name: TEXT if kind == CATEGORY else kind for name, kind in model.columns.items()}
 
 
 def id_in(source: Source, model: Any) -> str | None:
     """The identifier of the model, if the file has it."""
     return model.id_column if model.id_column in source.names else None
+
+
+def no_id_note(source: Source, model: Any) -> list[str]:
+    """What to say if a file lacks the identifier of the model."""
+    if model.id_column is None or model.id_column in source.names:
+        return []
+    return [
+        f"{source.path!r} has no column {model.id_column!r}, by which the model knows its rows, so they are known by "
+        "their numbers"
+    ]
+
+
+def _other_than_in_fit(source: Source, model: Any, target: str, id_column: str | None) -> list[str]:
+    """What to say of a target and an identifier that are not those of the fit."""
+    notes = [] if id_column is not None else no_id_note(source, model)
+    if model.target is not None and target != model.target:
+        notes.append(f"the labels are those of {target!r}, and the model was fitted to {model.target!r}")
+    return notes
 
 
 def special_columns(
@@ -151,27 +182,6 @@ def special_columns(
     special = dict.fromkeys((target,) if id_column is None else (target, id_column), VERBATIM)
     require_columns(source, [*special, *others], "correct the name")
     return target, special
-
-
-def read_columns(source: Source, kinds: Mapping[str, str], advance: Advance) -> Any:
-    """All rows of these columns."""
-    pieces = []
-    for batch in source.batches(kinds):
-        pieces.append(batch.frame)
-        advance(batch.position)
-    if not pieces:
-        raise no_rows(source.path)
-    return polars().concat(pieces)
-
-
-def _read_as_found(source: Source, kinds: dict[str, str], special: Mapping[str, str], advance: Advance) -> Any:
-    """All rows; a column that turns out not to be numbers becomes text, also in `kinds`."""
-    while True:
-        wanted = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
-        try:
-            return read_columns(source, {**wanted, **special}, advance)
-        except NotANumberError as error:
-            kinds.update(dict.fromkeys(error.columns, TEXT))
 
 
 def labelled(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
@@ -18,7 +18,7 @@ from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
 from toprank.files.measures import About, Measures, measure, require_lengths
 from toprank.files.model import TableModel
-from toprank.files.open import open_table
+from toprank.files.open import open_for_model, open_table
 from toprank.files.periods import Per, check_per
 from toprank.files.summary import missing_values, plain, summary_of
 from toprank.files.times import Times
@@ -38,6 +38,7 @@ def fit_file(
     id_column: str | None = None,
     ignore: Collection[str] = (),
     categorical: Collection[str] = (),
+    types: Mapping[str, str] | None = None,
     search: bool = False,
     max_fpr: float | None = None,
     confidence: float = 0.95,
@@ -53,12 +54,18 @@ def fit_file(
     format: str | None = None,
     delimiter: str | None = None,
     zero_based: bool = False,
+    missing: Collection[str] = (),
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
     watcher: Watcher | None = None,
 ) -> TableModel:
     r"""Fit a model to a file and measure it on rows held out; the command ``toprank fit``.
 
     Numbers are scaled, and their missing values are replaced by the median and marked in a column of their own. Text
-    becomes one column of 0 and 1 for each value. Dates and free text are left out.
+    becomes one column of 0 and 1 for each value. Dates and free text are left out. A column is one of numbers if at
+    most one value in a hundred is something else; such values count as missing, and a note names them, as it does a
+    column that alone ranks the rows nearly perfectly.
 
     Parameters
     ----------
@@ -74,9 +81,11 @@ def fit_file(
     id_column : str, optional
         Column that identifies a row; it is not learned from.
     ignore : collection of str
-        Columns not to learn from.
+        Columns not to learn from; the same as the type "ignore".
     categorical : collection of str
-        Columns of numbers that are codes.
+        Columns of numbers that are codes; the same as the type "category".
+    types : dict, optional
+        What columns are, "number", "category" or "ignore", where that is not what is found.
     search : bool, default=False
         Choose the penalty by cross-validation.
     max_fpr : float, optional
@@ -105,8 +114,8 @@ def fit_file(
         Seed of splits and folds.
     n_jobs : int, default=1
         Fits at the same time, in a search.
-    format, delimiter, zero_based
-        As in `open_table`.
+    format, delimiter, zero_based, missing, decimal, thousands, encoding
+        As in `open_table`; the model reads other files by the same rules.
     watcher : Watcher, optional
         Who is told of notes and progress; by default notes are warnings.
 
@@ -139,8 +148,9 @@ def fit_file(
     rule = AlertRule(max_fpr, confidence, share, budget, per)
     rule.require_times(time, in_order)
     beside, watcher = Beside(time, amount, in_order), watcher or Warner()
-    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=zero_based)
-    columns: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "beside": beside}
+    written: dict[str, Any] = {"missing": missing, "decimal": decimal, "thousands": thousands, "encoding": encoding}
+    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=zero_based, **written)
+    columns: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "types": types, "beside": beside}
     rows = rows_to_learn(source, target, watcher, positive=positive, id_column=id_column, **columns)
     used = None if rows.columns is None else rows.columns.used
     train, test = split_rows(rows.y, rows.times, holdout, random_state)
@@ -157,6 +167,7 @@ def fit_file(
     whole = complete(pipeline, seed=random_state, **around, **looks)
     known: dict[str, Any] = {"target": target, "positive": rows.positive, "id_column": id_column}
     known |= {"time": time, "amount": amount}
+    known["reading"] = None if used is None else source.spelling.record([*used, *beside.names()])
     model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
     start = perf_counter()
     with nullcontext() if search else watcher.progress("fitting"):  # a search shows its own progress
@@ -216,6 +227,7 @@ def evaluate_file(
     amount: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
+    encoding: str | None = None,
     watcher: Watcher | None = None,
 ) -> Measures:
     """Measure a model on the rows of a file, with confidence intervals; the command ``toprank evaluate``.
@@ -241,6 +253,8 @@ def evaluate_file(
         As in `fit_file`; by default those of the model.
     format, delimiter
         As in `open_table`.
+    encoding : str, optional
+        As in `open_table`; by default that of the file of the fit.
     watcher : Watcher, optional
         As in `fit_file`.
 
@@ -267,7 +281,7 @@ def evaluate_file(
     >>> measures.rows, measures.values[-1].name, measures.values[-1].value > 0.8
     (200, 'auc', True)
     """
-    source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=model.zero_based)
+    source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
     watcher = watcher or Warner()
     labels: dict[str, Any] = {"target": target, "positive": positive}
     rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), **labels)
