@@ -162,6 +162,7 @@ def test_labels(labels, positive, expected, chosen):
     ("labels", "positive", "message"),
     [
         (["a", "b"], None, "labels in 'y' are 'a', 'b'; .* positive='b'"),
+        (["ok", "fraud", "ok"], None, "say which one is positive, for instance positive='fraud'"),
         (["a", "a"], None, "has one value only"),
         ([None, None], None, "has no values"),
         (["a", "b"], "c", "no row has the label 'c'"),

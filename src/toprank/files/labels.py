@@ -9,6 +9,7 @@ label, unless it is the very word that is named as positive.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from numbers import Real
 from typing import Any, NamedTuple
@@ -125,7 +126,10 @@ def positive_rows(series: Any, positive: str | None) -> tuple[NDArray[np.int64],
     canonical = {text: _canonical(text) for text in texts}
     labels = sorted(set(canonical.values()))
     if positive is None:
-        positive = _usual_positive(labels, series.name)
+        counts: Counter[str] = Counter()
+        for text, n in series.drop_nulls().value_counts().iter_rows():
+            counts[canonical[text]] += n
+        positive = _usual_positive(counts, series.name)
     wanted = _canonical(positive.strip())
     _require_label(wanted, labels, series.name)
     chosen = [text for text, label in canonical.items() if label == wanted]
@@ -189,7 +193,9 @@ def _decimal(text: str) -> Decimal | None:
     return number if number.is_finite() and "_" not in text else None  # 1_0 is a name
 
 
-def _usual_positive(labels: list[str], name: str) -> str:
+def _usual_positive(counts: Counter[str], name: str) -> str:
+    """The positive one of usual labels; of others the error proposes the one of the fewest rows."""
+    labels = sorted(counts)
     if set(labels) in _USUAL:
         return "true" if "true" in labels else "1"
     if len(labels) == 1:
@@ -199,11 +205,12 @@ def _usual_positive(labels: list[str], name: str) -> str:
             name=name,
             label=excerpt(labels[0]),
         )
+    rarest = min(reversed(labels), key=counts.__getitem__)
     raise TableError.saying(
         "the labels in {name!r} are {labels}; say which one is positive, for instance {positive=}",
         name=name,
         labels=_shown(labels),
-        positive=labels[-1] if len(labels[-1]) < 30 else "LABEL",
+        positive=rarest if len(rarest) < 30 else "LABEL",
     )
 
 
