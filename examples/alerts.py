@@ -26,7 +26,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
 
 from toprank import DegenerateSolutionWarning, NeymanPearsonClassifier, PatMatNP, TauFPL, TopKClassifier
 from toprank.datasets import load, make_payments, write_payments
@@ -55,12 +55,11 @@ def payments(every=1):
 
 
 def payment_features():
-    """Logarithm of the amount, medians for gaps, a column of 0 and 1 for each word."""
-    amount = make_pipeline(FunctionTransformer(np.log), StandardScaler())
+    """The amount without its long tail, medians for gaps, a column of 0 and 1 for each word."""
     numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     words = OneHotEncoder(handle_unknown="ignore")
     return make_column_transformer(
-        (amount, ["amount"]),
+        (PowerTransformer(method="box-cox"), ["amount"]),
         (numbers, ["payments_today", "account_age"]),
         (words, ["merchant", "device", "country", "new_device"]),
         sparse_threshold=0,

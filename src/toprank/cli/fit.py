@@ -26,6 +26,7 @@ def fit(
     k: methods.TopNegatives = None,
     alpha: methods.Alpha = None,
     kernel: methods.Kernel = None,
+    gamma: methods.Gamma = None,
     surrogate: methods.Surrogate = None,
     search: Annotated[bool, of_method("--search", help="Choose the penalty by cross-validation.")] = False,
     max_fpr: methods.MaxFpr = None,
@@ -85,7 +86,8 @@ def fit(
     methods.check_around(method, search=search)
     asked: dict[str, Any] = {"max_fpr": max_fpr, "confidence": confidence, "share": share, "budget": budget, "per": per}
     rule = methods.alert_rule(time, in_order, **asked)
-    given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "kernel": kernel, "surrogate": surrogate}
+    given: dict[str, Any] = {"tau": tau, "k": k, "alpha": alpha, "surrogate": surrogate}
+    given |= {"kernel": kernel, "gamma": gamma}
 
     def ranker(share: float | None = share) -> Any:
         return methods.ranker(method, seed=seed, max_fpr=max_fpr, share=share, **given)
