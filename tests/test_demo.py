@@ -23,7 +23,10 @@ def test_demo_writes_data_table_and_figure(tmp_path, capsys):
     folder = tmp_path / "new" / "folder"
     assert demo.main([str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert sorted(path.name for path in folder.iterdir()) == ["alerts.png", "payments-test.csv", "payments-train.csv"]
+    names = ["alerts.png", "payments-scores.csv", "payments-test.csv", "payments-train.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    head = (folder / "payments-scores.csv").read_text().splitlines()[0]
+    assert head.startswith("payment,time,fraud,logistic_regression,lightgbm,patmatnp_linear,patmatnp_gaussian,")
     assert (folder / "alerts.png").read_bytes().startswith(b"\x89PNG")
     found = {}
     for name in (*demo.models(), demo.BEST):

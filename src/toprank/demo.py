@@ -2,7 +2,7 @@
 
 Run it by ``make demo``, ``toprank demo`` or ``python -m toprank.demo``. It writes the payments that come with the
 package as two CSV files, learns from the first seven days, lists the 200 most suspicious payments of each of the next
-three, and draws what is on these lists.
+three, draws what is on these lists, and writes the scores of all models.
 """
 
 from __future__ import annotations
@@ -152,16 +152,17 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.perf_counter()
     try:
         train_path, test_path = write_payments(folder)
-        _show(train_path, test_path, folder / "alerts.png")
+        _show(train_path, test_path, folder)
     except OSError as error:
         reason = error.__cause__ if isinstance(error.__cause__, OSError) else error
         print(f"{folder} cannot be written ({reason.strerror}); name another folder")
         return 1
-    print(f"figure: {folder / 'alerts.png'}   ({time.perf_counter() - start:.0f} s)")
+    seconds = time.perf_counter() - start
+    print(f"figure: {folder / 'alerts.png'}; scores: {folder / 'payments-scores.csv'}; {seconds:.0f} s")
     return 0
 
 
-def _show(train_path: Path, test_path: Path, figure: Path) -> None:
+def _show(train_path: Path, test_path: Path, folder: Path) -> None:
     import polars as pl
 
     train, test = (pl.read_csv(path, try_parse_dates=True) for path in (train_path, test_path))
@@ -177,7 +178,10 @@ def _show(train_path: Path, test_path: Path, figure: Path) -> None:
         "logistic regression. With a kernel it finds nearly all that can be found, and so does LightGBM. What is\n"
         "disputed later looks like any other payment: nobody finds it."
     )
-    draw(y, scores, day, figure)
+    draw(y, scores, day, folder / "alerts.png")
+    columns = {name.replace(",", "").replace(" ", "_").lower(): values for name, values in scores.items()}
+    table_of_scores = test.select("payment", "time", "fraud").with_columns(**columns)
+    write_atomically(folder / "payments-scores.csv", [table_of_scores.write_csv().encode()])
 
 
 if __name__ == "__main__":

@@ -239,6 +239,14 @@ def test_demo(tmp_path, monkeypatch):
     assert calls == [[str(tmp_path / "folder")]]
 
 
+def test_gamma_reaches_the_kernel(tmp_path):
+    transactions(200).write_csv(tmp_path / "d.csv")
+    fit = ("fit", tmp_path / "d.csv", "-t", "fraud", "--positive", "yes", "--id", "transaction", "-m", tmp_path / "m")
+    assert run(*fit, "--kernel", "rbf", "--gamma", "0.125").exit_code == 0
+    assert toprank.load(tmp_path / "m").estimator_[-1].gamma == 0.125
+    assert "--gamma" in run(*fit, "--kernel", "rbf", "--gamma", "-1").stderr
+
+
 def test_version_and_help():
     assert run("--version").stdout == f"toprank {toprank.__version__}\n"
     for command in ("fit", "score", "evaluate", "report", "compare", "stream", "export", "info", "demo"):

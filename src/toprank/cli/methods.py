@@ -34,7 +34,9 @@ Alpha = Annotated[float | None, of_method(help="Penalty; larger is smoother.")]
 Kernel = Annotated[str | None, of_method(metavar="KERNEL", help="linear, rbf, poly or sigmoid.")]
 Gamma = Annotated[
     float | None,
-    of_method(help="Of the kernels rbf, poly and sigmoid: smaller is smoother. By default 1 / (features · variance)."),
+    of_method(
+        min=0, help="Of the kernels rbf, poly and sigmoid: smaller is smoother. By default 1 / (features · variance)."
+    ),
 ]
 Surrogate = Annotated[
     str | None, of_method(metavar="LOSS", help="Loss, such as hinge; the error for an unknown one names all.")
