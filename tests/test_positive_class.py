@@ -179,6 +179,17 @@ def test_a_frozen_model_keeps_its_class():
         TopKClassifier(other, k=20, pos_label="fraud").fit(X, WORDS)
 
 
+def test_errors_name_the_labels_of_the_user():
+    later = np.argsort(Y, kind="stable")
+    splits = [(later[:100], later[100:])]
+    with pytest.raises(ValueError, match=r"split 0 of cv trains on rows of one class only, \['ok'\]"):
+        NeymanPearsonClassifier(PIPELINE, 0.2, cv=splits, pos_label="fraud").fit(X, WORDS)
+    with pytest.raises(ValueError, match=r"only one class is left: 'ok'$"):
+        TauFPL(pos_label="fraud").fit(X, WORDS, sample_weight=1.0 * (Y == 0))
+    with pytest.raises(ValueError, match=r"a class is missing: \['ok'\] is left"):
+        TopKClassifier(TauFPL(), k=3, pos_label="fraud").fit(X, WORDS, sample_weight=1.0 * (Y == 0))
+
+
 def test_online_models_keep_their_class():
     model = online.OAM(pos_label="fraud", random_state=0).partial_fit(X[:5], WORDS[:5], classes=["fraud", "ok"])
     model.partial_fit(X[5:], WORDS[5:], classes=["ok", "fraud"])
@@ -200,7 +211,8 @@ def test_searches_of_scikit_learn_with_words():
     scoring, grid = get_scorer("tpr_at_fpr", max_fpr=0.05), {"alpha": [0.1, 1.0]}
     expected = search(TauFPL(tau=0.1), Y, grid, scoring)
     np.testing.assert_array_equal(search(TauFPL(tau=0.1, pos_label="fraud"), WORDS, grid, scoring), expected)
-    forest, depth = RandomForestClassifier(5, random_state=0), {"max_depth": [1, 3]}
+    forest = make_pipeline("passthrough", RandomForestClassifier(5, random_state=0))
+    depth = {"randomforestclassifier__max_depth": [1, 3]}
     with pytest.warns(PositiveClassWarning, match="the scorer of RandomForestClassifier takes 'ok'"):
         guessed = search(forest, WORDS, depth, scoring)
     np.testing.assert_array_equal(

@@ -104,14 +104,16 @@ def warn_if_guessed(classes: NDArray[Any], labels: NDArray[Any], owner: str) -> 
         )
 
 
-def warn_if_not_asked(model: Any, labels: Any, owner: str) -> None:
+def warn_if_not_asked(model: Any, labels: Any, owner: str = "{}") -> None:
     """Warn that the second class of a model is taken, unless that has a `pos_label` and warns itself.
 
-    So models of scikit-learn are meant, with labels such as words.
+    So models of scikit-learn are meant, with labels such as words. In `owner` the braces are the name of the class, of
+    a pipeline that of its last step.
     """
     asked = any(name.rsplit("__", 1)[-1] == "pos_label" for name in getattr(model, "get_params", dict)())
     if not asked and not are_usual(model.classes_.tolist()):
-        warn_if_guessed(model.classes_, np.asarray(labels), owner)
+        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        warn_if_guessed(model.classes_, np.asarray(labels), owner.format(type(last).__name__))
 
 
 def warn_of_sorted_scorer(classes: NDArray[Any]) -> None:

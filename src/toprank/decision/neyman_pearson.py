@@ -243,7 +243,14 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
                 )
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
-        return [_usable(train, test, kept, negative) for train, test in pairs]
+        usable = [_usable(train, test, kept, negative) for train, test in pairs]
+        for number, (train, _) in enumerate(usable):
+            if len(np.unique(y[train])) < 2:
+                raise ValueError(
+                    f"split {number} of cv trains on rows of one class only, {y[train][:1].tolist()}; give splits with "
+                    "both classes in their train part, or a share such as cv=0.5"
+                )
+        return usable
 
     def _own_splits(self, rows: Rows, negatives: Rows) -> Splits:
         """A share of the negatives, or folds of them."""

@@ -28,7 +28,7 @@ class PositiveClassScorer(_Scorer):
         classes, labels = getattr(estimator, "classes_", None), np.asarray(y_true)
         if classes is not None and not names_labels(self) and np.isin(labels, classes).all():
             if len(classes) == 2:
-                warn_if_not_asked(estimator, labels, f"the scorer of {type(estimator).__name__}")
+                warn_if_not_asked(estimator, labels, "the scorer of {}")
                 y_true = labels == classes[1]
             elif "labels" in inspect.signature(self._score_func).parameters:
                 kwargs["labels"] = classes

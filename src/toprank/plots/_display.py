@@ -172,7 +172,7 @@ def scores_of(
     """
     if is_classifier(estimator):
         if pos_label is None and y is not None and len(getattr(estimator, "classes_", ())) == 2:
-            warn_if_not_asked(estimator, y, type(estimator).__name__)
+            warn_if_not_asked(estimator, y)
         scores, label, method = _get_response_values_binary(
             estimator, X, response_method=list(OWN_THRESHOLD), pos_label=pos_label, return_response_method_used=True
         )
