@@ -95,8 +95,29 @@ def test_missing_scores_are_refused_with_their_place(table, tmp_path, value, sai
         cells = lines[row].split(",")
         lines[row] = ",".join([cells[0], value, *cells[2:]])
     (tmp_path / "missing.csv").write_text("\n".join(lines))
-    with pytest.raises(TableError, match=rf"row 41 of .*{said}, and 1 more rows have none; every row with a label"):
+    with pytest.raises(TableError, match=rf"line 42 of .*{said}, and 1 more rows have none; every row with a label"):
         evaluate_scores(tmp_path / "missing.csv", ["incumbent", "ours"], target="fraud", positive="yes")
+
+
+def test_lines_are_those_of_the_file(table, tmp_path):
+    """Blank lines and fields over several lines count; a stray mark is named too, beside a model as well."""
+    lines = table.write_csv().splitlines()
+    lines[1] = lines[1].replace("P0", '"P\n0"')
+    lines[3] += "\n"
+    cells = lines[7].split(",")
+    for value, said in (("", "line 10 of .* has no score"), ("?!", r"'\?!' \(1, in line 10\), which is not a number")):
+        changed = [*lines[:7], ",".join([cells[0], value, *cells[2:]]), *lines[8:]]
+        (tmp_path / "odd.csv").write_text("\n".join(changed))
+        with pytest.raises(TableError, match=said):
+            evaluate_scores(tmp_path / "odd.csv", ["ours"], target="fraud", positive="yes")
+
+
+def test_decimal_commas(table, tmp_path):
+    text = table.select("ours", "fraud").write_csv(separator=";").replace(".", ",")
+    (tmp_path / "commas.csv").write_text(text)
+    found = evaluate_scores(tmp_path / "commas.csv", ["ours"], target="fraud", positive="yes")
+    y = (table["fraud"] == "yes").to_numpy()
+    assert found.columns["ours"][-1].value == wmw_score(y, table["ours"].to_numpy())
 
 
 REFUSED = {

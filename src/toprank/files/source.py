@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from toprank.files.content import is_pipe
 from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.spelling import Spelling, polars
 from toprank.files.strays import Strays, Tally, strays_of
@@ -38,7 +39,7 @@ class Batch:
 
     In the frame of polars numbers are doubles with nan for missing, and texts are strings with null. `n_known` has the
     number of values that are not missing of each column of numbers, and `strays` those that are no numbers, which are
-    nan in the frame.
+    nan in the frame. `where` tells where in the file a row of the frame is.
     """
 
     frame: Any
@@ -46,6 +47,7 @@ class Batch:
     position: int
     n_known: Mapping[str, int] = field(default_factory=dict)
     strays: Mapping[str, Strays] = field(default_factory=dict)
+    where: Callable[[int], str] = lambda row: f"row {row + 1:,}"
 
 
 class Source(Protocol):
@@ -149,7 +151,7 @@ def batch_of(
                 strays[name] = strays_of(frame[name], places, n_known[name], where)
         else:
             done[name] = frame[name].cast(polars().String) if kind == VERBATIM else spelling.text(frame[name])
-    return Batch(polars().DataFrame(done), first_row, position, n_known, strays)
+    return Batch(polars().DataFrame(done), first_row, position, n_known, strays, where)
 
 
 def truth_as_number(series: Any) -> Any:
@@ -159,6 +161,15 @@ def truth_as_number(series: Any) -> Any:
     small = series.str.strip_chars().str.to_lowercase()
     mapping = {**dict.fromkeys(_TRUE, "1"), **dict.fromkeys(_FALSE, "0")}
     return small.replace(mapping).alias(series.name)
+
+
+def place_of(source: Source, column: str, row: int) -> str:
+    """Where in a file a row is, by reading a column once more, for an error; of a pipe its number."""
+    if not is_pipe(source.path):
+        for batch in source.batches({column: VERBATIM}):
+            if row < batch.first_row + len(batch.frame):
+                return batch.where(row - batch.first_row)
+    return f"row {row + 1}"
 
 
 def read_all(
