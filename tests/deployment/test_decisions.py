@@ -14,6 +14,7 @@ from toprank import (
     AlertShareClassifier,
     NeymanPearsonClassifier,
     PatMatNP,
+    TauFPL,
     TopKClassifier,
     TopSearchCV,
     WMWRanker,
@@ -83,12 +84,27 @@ def test_rows_at_the_threshold(rows):
     steps = np.linspace(-20, 20, 81) * 1e-13 / (direction @ direction)
     near = row + steps[:, None] * direction
     expected, (scores, labels) = model.decision_function(near), run(model, near)
-    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-14 * np.abs(row @ direction).max() + 1e-14)
-    clear = np.abs(expected) > 1e-13
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12)
+    clear = np.abs(expected) > 5e-13
     assert margin <= 0
     assert 0 < clear.sum() < len(near)
     assert (labels == model.predict(near))[clear].all()
     assert run(model, row)[1].tolist() == model.predict(row).tolist() == [0]
+
+
+@pytest.mark.parametrize("rule", [NeymanPearsonClassifier, AlertShareClassifier])
+def test_the_rows_of_thresholds_stay_below(rule):
+    """A threshold is the score of a row, which must not come out above it where a sum has another order."""
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        X, y = random.normal(size=(120, 8)), random.random(120) < 0.4
+        share = {"max_fpr": 0.3, "confidence": 0.5} if rule is NeymanPearsonClassifier else {"share": 0.2}
+        model = rule(TauFPL(kernel="rbf"), random_state=0, **share).fit(X, y)
+        scores, labels = model.decision_function(X), run(model, X)[1]
+        at_threshold = np.abs(scores) < 1e-14
+        assert at_threshold.sum() == 1
+        assert not labels[at_threshold][0]
+        assert (labels == model.predict(X))[~at_threshold].all()
 
 
 def test_every_held_out_tie_stays_below(rows):
@@ -107,7 +123,7 @@ def test_metadata(rows):
     model.fit(X, np.where(y, "fraud", "ok"))
     found = metadata_of(model)
     assert found["columns"] == [{"name": f"x{j}", "kind": "number"} for j in range(X.shape[1])]
-    assert found["subtracted_thresholds"] == [model.threshold_]
+    np.testing.assert_allclose(found["subtracted_thresholds"], [model.threshold_], rtol=0, atol=1e-12)
     assert (found["rule"], found["threshold"], found["positive"]) == ("score > 0", 0.0, "fraud")
     assert found["classes"] == ["ok", "fraud"]
     assert (found["max_fpr"], found["confidence"]) == (0.05, 0.95)

@@ -53,14 +53,14 @@ def test_forests_and_their_thresholds(name, method, rows):
     model = lightgbm() if name == "lightgbm" else FORESTS[name]
     model = NeymanPearsonClassifier(model, max_fpr=0.1, response_method=method, pos_label="yes", random_state=0)
     model.fit(X, y)
-    assert_same(model, on_splits(X), tolerance=1e-14)
-    assert_same(model.estimator_, on_splits(X), tolerance=1e-14)
+    assert_same(model, on_splits(X), tolerance=1e-13)
+    assert_same(model.estimator_, on_splits(X), tolerance=1e-13)
 
 
 def test_an_objective_of_the_top_inside_lightgbm(rows):
     X, y = rows
     model = NeymanPearsonClassifier(lightgbm(objective=objective("TauFPL", tau=0.1)), max_fpr=0.1, random_state=0)
-    assert_same(model.fit(X, y == "yes"), on_splits(X), tolerance=1e-14)
+    assert_same(model.fit(X, y == "yes"), on_splits(X), tolerance=1e-13)
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "histogram", "lightgbm", "lightgbm without gaps"])
@@ -71,7 +71,7 @@ def test_missing_values(name, rows):
     gaps[::3, 0], gaps[1::4, 4] = np.nan, np.nan
     model = lightgbm() if name.startswith("lightgbm") else FORESTS[name]
     model = model.fit(X if "without" in name else gaps, y)
-    assert_same(model, gaps, tolerance=1e-14)
+    assert_same(model, gaps, tolerance=1e-13)
 
 
 def test_what_a_model_refuses_has_no_score(rows):

@@ -15,7 +15,10 @@ from toprank.deployment.graph import Graph
 from toprank.deployment.rows import Rows
 from toprank.deployment.scorers import method_of, scored
 from toprank.deployment.transformers import transformed
+from toprank.inspection import scorer_of
 from toprank.ranking.tie_runs import ROUNDING
+
+_ROUNDINGS = 64
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,20 @@ def _by_rule(graph: Graph, model: Any, rows: Rows) -> Decision:
     if isinstance(model, TopKClassifier):
         return _best(graph, scores[0], model)
     thresholds = model.thresholds_ if is_vote else [model.threshold_]
-    margins = [graph.add("Sub", one, np.float64(threshold)) for one, threshold in zip(scores, thresholds, strict=True)]
+    raised = [_raised(threshold, one) for threshold, one in zip(thresholds, models, strict=True)]
+    margins = [graph.add("Sub", one, np.float64(threshold)) for one, threshold in zip(scores, raised, strict=True)]
     return _above(graph, margins[0] if len(margins) == 1 else graph.add("Min", *margins), 0.0)
+
+
+def _raised(threshold: float, model: Any) -> float:
+    """A threshold raised by what the sum of a score may differ in another order of its terms.
+
+    It is the score of a row, so that without it this row, and those that equal it, might come out above.
+    """
+    scorer = scorer_of(model)
+    terms = [getattr(scorer, name, 0.0) for name in ("coef_", "dual_coef_", "intercept_")]
+    size = sum(float(abs(term).sum()) for term in terms if not isinstance(term, float))
+    return float(threshold + _ROUNDINGS * np.finfo(np.float64).eps * max(size, abs(threshold)))
 
 
 def _best(graph: Graph, score: str, model: TopKClassifier) -> Decision:
