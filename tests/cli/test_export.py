@@ -58,6 +58,33 @@ def test_a_check_finds_another_model(fitted):
     assert agreement(str(fitted / "test.csv"), model, content).largest == np.inf
 
 
+def test_a_check_reads_as_the_model_does(tmp_path):
+    """Decimal commas, words for missing values and a stray mark: the graph gets what the model gets."""
+    random = np.random.default_rng(0)
+    lines = ["amount;land;fraud"]
+    for i in range(400):
+        fraud = random.random() < 0.3
+        amount = "k.A." if i % 9 == 0 else f"{random.normal() + fraud:.3f}".replace(".", ",")
+        lines.append(f"{'?' if i == 7 else amount};{random.choice(['DE', 'FR', 'k.A.', '-', 'None'])};{int(fraud)}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = run(
+        *("fit", tmp_path / "rows.csv", "-t", "fraud", "-m", tmp_path / "m.toprank", "-q"),
+        *("--missing", "k.A.", "--decimal", ","),
+    )
+    assert result.exit_code == 0, result.output
+    result = run(
+        "export", tmp_path / "m.toprank", "-o", tmp_path / "m.onnx", "--check", tmp_path / "rows.csv", "--json"
+    )
+    record = json.loads(result.stdout)
+    assert {one["name"]: one["kind"] for one in record["inputs"]} == {"amount": "number", "land": "category"}
+    assert (record["check"]["rows"], record["check"]["different"]) == (400, 0)
+    assert record["check"]["largest"] < 1e-12
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    texts = np.array([["k.A."], ["K.A."], ["-"], ["none"], [""], ["N/A"], ["?"]], dtype=object)
+    scores = session.run(["score"], {"amount": np.ones((len(texts), 1)), "land": texts})[0]
+    assert len(set(scores.tolist())) == 1
+
+
 def test_a_model_without_columns(tmp_path):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(50, 2)), random.random(50) < 0.4

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from toprank.files.columns import CATEGORY, MISSING, prepared
 from toprank.files.errors import TableError, no_rows
-from toprank.files.open import open_table
+from toprank.files.open import open_for_model
+from toprank.files.spelling import Spelling
 from toprank.files.training import check_kind, needed_kinds
 
 _ROWS = 100_000
@@ -31,14 +32,14 @@ def agreement(path: str, model: Any, content: bytes) -> Agreement:
         import onnxruntime
     except ImportError as error:
         raise ImportError("a check needs onnxruntime; install it by pip install 'toprank[onnx]'") from error
-    source = open_table(path)
+    source = open_for_model(path, model)
     if check_kind(source, model):
         raise TableError(f"{path!r} is an svmlight file, whose rows are not checked here; leave it out")
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     rows, largest, different = 0, 0.0, 0
     for batch in source.batches(needed_kinds(source, model)):
         expected = model.decision_function(batch.frame)
-        scores, labels = session.run(None, _given(batch.frame, model.columns, session))
+        scores, labels = session.run(None, _given(batch.frame, model, session))
         apart = np.abs(scores - expected)
         largest = max(largest, float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0)))
         different += int(np.sum(labels != model.classes_[(expected > 0).astype(np.intp)]))
@@ -50,13 +51,13 @@ def agreement(path: str, model: Any, content: bytes) -> Agreement:
     return Agreement(rows, largest, different)
 
 
-def _given(frame: Any, columns: dict[str, str], session: Any) -> dict[str, NDArray[Any]]:
+def _given(frame: Any, model: Any, session: Any) -> dict[str, NDArray[Any]]:
     """The inputs of a session: nan for a missing number, an empty text for a missing text."""
-    ready = prepared(frame, columns)
+    ready = prepared(frame, model.columns, Spelling.of_model(model.reading))
     given = {}
     for one in session.get_inputs():
         values = ready[one.name].to_numpy()
-        if columns[one.name] == CATEGORY:
+        if model.columns[one.name] == CATEGORY:
             values = np.where(values == MISSING, "", values).astype(object)
         else:
             values = values.astype(np.float32 if one.type == "tensor(float)" else np.float64)
