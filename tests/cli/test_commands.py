@@ -19,9 +19,12 @@ def test_fit_says_what_it_did(fitted, tmp_path):
     for part in (
         "PatMatNP fitted to 2,400 of 3,000 rows",
         "2 numbers, 1 true/false, 1 category",
-        "missing in   age (",
-        "left out     date: dates are not used",
-        "left out     note: it is text with",
+        "column       type        missing  what is done with it",
+        "missing: the median, and a column that says so",
+        "left out: dates are not used",
+        "left out: it is text with",
+        "the labels; yes is positive",
+        "identifies a row",
         "duality gap",
         "measured on the 600 rows held out",
         "95 % interval",
@@ -213,7 +216,7 @@ def test_info(fitted):
     for part in (
         "NeymanPearsonClassifier of ColumnTransformer → PatMatNP",
         "fraud, positive is yes",
-        "amount (number)",
+        "amount       number",
     ):
         assert part in text
     record = json.loads(run("info", fitted / "model.toprank", "--json").stdout)
@@ -278,3 +281,15 @@ def test_alerts_a_day_are_said_by_fit_and_evaluate(tmp_path):
     refused = run("fit", tmp_path / "none.csv", "-t", "y", "-m", model, "--max-fpr", 1)
     assert refused.exit_code == 2
     assert "--max-fpr must be strictly between 0 and 1" in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_info_of_a_table(fitted, tmp_path):
+    result = run("info", fitted / "train.csv")
+    assert result.exit_code == 0
+    for part in ("3,000 rows", "what is done with it", "left out: dates are not used", "true/false"):
+        assert part in result.stdout
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    assert "is a spreadsheet" in run("info", tmp_path / "a.xlsx").stderr
+    (tmp_path / "b.csv").write_text("a;b\n" + "1,5;x\n2,25;y\n" * 5)
+    record = json.loads(run("info", tmp_path / "b.csv", "--json").stdout)
+    assert [one["type"] for one in record["columns"]] == ["number", "category"]

@@ -12,6 +12,7 @@ import messy
 from toprank import PatMatNP
 from toprank.exceptions import InputError
 from toprank.files import TableError, evaluate_file, fit_file, open_table, score_file
+from toprank.files.column_list import list_columns
 from toprank.files.column_reading import types_of
 from toprank.files.strays import nearly_all
 from toprank.files.training import read_to_learn
@@ -303,3 +304,25 @@ def test_a_packed_latin_file(tmp_path):
     text = "ort,x,y\n" + "".join(f"{'Köln' if i % 3 else 'Bonn'},{i},{i % 2}\n" for i in range(30))
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.encode("cp1252")))
     assert read(tmp_path / "a.csv.gz", written={"encoding": "cp1252"})[0].X["ort"][1] == "Köln"
+
+
+def test_all_columns_are_listed(tmp_path, table):
+    marked = messy.with_separators(messy.with_missing(table, ("age",)), ("balance",))
+    path = messy.write(tmp_path / "a.csv", messy.with_stray_marks(marked, {"amount": "see file"}))
+    model, _, _ = fitted(path, categorical=["merchant_code"])
+    listed = {one["name"]: one for one in model.summary_["table"]}
+    assert list(listed) == list(table)
+    assert listed["payment"]["done"] == "identifies a row"
+    assert listed["time"]["done"] == "left out: it is ignored"
+    assert "as missing: 'see file' (1, in line" in listed["amount"]["done"]
+    assert "'.' before decimals, ',' between thousands" in listed["balance"]["done"]
+    n_missing = sum(value in messy.FIVE_MISSING for value in marked["age"])
+    assert (listed["age"]["type"], listed["age"]["missing"]) == ("number", n_missing)
+    assert listed["merchant_code"] == {
+        **{"name": "merchant_code", "type": "category", "missing": 0},
+        "done": "5 values as columns of 0 and 1",
+    }
+    assert (listed["abroad"]["type"], listed["label"]["done"]) == ("true/false", "the labels; fraud is positive")
+    n_rows, alone, notes = list_columns(open_table(str(path)))
+    assert (n_rows, [one["name"] for one in alone], len(notes)) == (2000, list(table), 1)
+    assert {one["name"]: one["type"] for one in alone}["time"] == "date"

@@ -8,6 +8,8 @@ from toprank.cli.output import table
 from toprank.files.periods import per_words
 from toprank.shown_text import printable, shell_word
 
+_MOST_COLUMNS = 25
+
 
 def measures_text(record: dict[str, Any]) -> str:
     """Counts and a table of measures, of their plain record."""
@@ -78,6 +80,8 @@ def described(model: Any, data: str, path: str) -> str:
         f"{rows['positives']:,} ({share:.2g} %) are positive, in {summary['seconds']:.1f} s",
         *(f"  {title:13}{text}" for title, text in facts(summary) if text),
     ]
+    if summary.get("table"):
+        lines.append(columns_text(summary["table"], _MOST_COLUMNS))
     if summary["held_out"] is not None:
         which = "last " if rows.get("in_order") else ""
         lines.append(f"measured on the {which}{summary['held_out']['rows']:,} rows{_by(model)} held out:")
@@ -100,8 +104,9 @@ def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     }
     counted = [f"{kinds.count(kind)} {names[kind][kinds.count(kind) > 1]}" for kind in names if kind in kinds]
     used = ", ".join(counted) + f" → {summary['n_features']} features" if kinds else f"{summary['n_features']} features"
+    apart = not summary.get("table")  # else the list of columns says it
     missing = ", ".join(f"{printable(name)} ({count:,} rows)" for name, count in _first(summary["missing"]))
-    left_out = [printable(f"{name}: {reason}") for name, reason in _first(summary["left_out"])]
+    left_out = [printable(f"{name}: {reason}") for name, reason in _first(summary["left_out"]) if apart]
     parameters = ", ".join(
         f"{name}={f'{value:.4g}' if isinstance(value, float) else value}"
         for name, value in summary["parameters"].items()
@@ -119,6 +124,21 @@ def facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("certificate", certificate),
         ("threshold", _threshold_text(summary["threshold"])),
     ]
+
+
+def columns_text(listed: list[dict[str, Any]], most: int | None = None) -> str:
+    """The list of columns as a table, of which the first so many are shown."""
+    rows = [["column", "type", "missing", "what is done with it"]]
+    for one in listed[:most]:
+        missing = "" if one["missing"] is None else f"{one['missing']:,}"
+        rows.append([printable(str(one["name"])), one["type"], missing, printable(str(one["done"]))])
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = [
+        f"  {name.ljust(widths[0])}  {kind.ljust(widths[1])}  {missing.rjust(widths[2])}  {done}".rstrip()
+        for name, kind, missing, done in rows
+    ]
+    more = 0 if most is None else len(listed) - most
+    return "\n".join([*lines, *([f"  … and {more:,} more, which toprank info MODEL lists"] if more > 0 else [])])
 
 
 def _first(items: dict[str, Any], most: int = 8) -> list[tuple[str, Any]]:

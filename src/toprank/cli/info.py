@@ -24,18 +24,28 @@ _EXTRAS = {
 @guarded
 def info(
     model: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="A saved model; without it, the installation.")
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A saved model, or a table; without it, the installation."),
     ] = None,
+    missing: options.Missing = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Show what is known of a saved model, or of the installation.
+    """Show what is known of a saved model, of the columns of a table, or of the installation.
+
+    Of a table, as of the one that a model was fitted to, all columns are listed: the type, missing values, and what a
+    fit does with it.
 
     [bold]Examples[/bold]
 
     toprank info fraud.toprank
 
     toprank info fraud.toprank --json
+
+    toprank info train.csv --decimal ,
 
     toprank info
     """
@@ -50,8 +60,30 @@ def info(
         ]
         output.result(record, "\n".join(lines))
         return
+    from toprank.files.open import is_name_of_table
+
+    if is_name_of_table(model):
+        _describe_table(model, output, missing=missing or (), decimal=decimal, thousands=thousands, encoding=encoding)
+        return
     record = _model(model, output)
     output.result(record, _described(record, model))
+
+
+def _describe_table(path: str, output: Output, **reading: Any) -> None:
+    from toprank.cli.describing import columns_text
+    from toprank.files import open_table
+    from toprank.files.column_list import list_columns
+    from toprank.files.svmlight_file import SvmlightTable
+
+    source = open_table(path, **reading)
+    if isinstance(source, SvmlightTable):
+        raise ValueError(f"{path!r} is an svmlight file, whose columns have no names; there is nothing to list")
+    with output.progress(f"reading {path}", source.size) as advance:
+        n_rows, listed, notes = list_columns(source, advance)
+    for note in notes:
+        output.note(note)
+    record = {"file": path, "rows": n_rows, "columns": listed}
+    output.result(record, f"{path}: {n_rows:,} rows, {len(listed):,} columns\n{columns_text(listed)}")
 
 
 def _version(package: str) -> str | None:
@@ -95,7 +127,7 @@ def _model(path: str, output: Output) -> dict[str, Any]:
 
 
 def _described(record: dict[str, Any], path: str) -> str:
-    from toprank.cli.describing import facts
+    from toprank.cli.describing import columns_text, facts
 
     lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
     summary = record["summary"]
@@ -106,7 +138,9 @@ def _described(record: dict[str, Any], path: str) -> str:
         positive = "" if record["positive"] is None else f"positive is {record['positive']}"
         lines.append(f"  {'target':13}{printable(', '.join(filter(None, (record['target'], positive))))}")
         lines += [f"  {title:13}{text}" for title, text in facts(summary) if text]
-        if summary["columns"]:
+        if summary.get("table"):
+            lines.append(columns_text(summary["table"]))
+        elif summary["columns"]:
             listed = ", ".join(f"{name} ({kind})" for name, kind in list(summary["columns"].items())[:20])
             lines.append(f"  {'names':13}{printable(listed)}{', …' if len(summary['columns']) > 20 else ''}")
     else:

@@ -137,4 +137,8 @@ def _history(history: dict[str, Any], most: int = 12) -> str:
     columns = ("rows", "positives", "auc", "tpr_at_fpr")
     rows = list(zip(*(history[name].tolist() for name in columns), strict=True))[-most:]
     cells = [[f"{n:,}", f"{positives:,}", number(auc, ".4f"), number(rate, ".4f")] for n, positives, auc, rate in rows]
-    return table([head, *cells]) if cells else "  no window was measured"
+    if not cells:
+        return "  no window was measured"
+    before = len(history["rows"]) - len(cells)
+    note = f"\n  and {before:,} windows before these, which --json has" if before else ""
+    return table([head, *cells]) + note

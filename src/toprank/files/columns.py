@@ -50,9 +50,22 @@ class Columns:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     strays: dict[str, Strays] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    """What the columns of the file hold, also those that are not used."""
 
 
 def choose_columns(
+    frame: Any, kinds: Mapping[str, str], categorical: Collection[str] = (), left_out: Mapping[str, str] | None = None
+) -> Columns:
+    """Decide on every column, as `judged_columns` does; there must be one to learn from."""
+    columns = judged_columns(frame, kinds, categorical, left_out)
+    if not columns.used:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(columns.left_out.items())[:3])
+        raise TableError(f"there is no column to learn from ({reasons or 'the table has none besides the target'})")
+    return columns
+
+
+def judged_columns(
     frame: Any, kinds: Mapping[str, str], categorical: Collection[str] = (), left_out: Mapping[str, str] | None = None
 ) -> Columns:
     """Decide on every column of a file that is neither target nor identifier; `left_out` says why others are not used.
@@ -81,9 +94,6 @@ def choose_columns(
             columns.left_out[name] = reason
         else:
             columns.used[name] = role
-    if not columns.used:
-        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(columns.left_out.items())[:3])
-        raise TableError(f"there is no column to learn from ({reasons or 'the table has none besides the target'})")
     return columns
 
 

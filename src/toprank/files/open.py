@@ -61,6 +61,11 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
     return kind
 
 
+def is_name_of_table(path: str) -> bool:
+    """Whether the name of a file says that it is a table, or a spreadsheet."""
+    return ending_of(path) in _ENDINGS or is_spreadsheet(path)
+
+
 def require_text_name(path: str) -> None:
     """Refuse a name for a new CSV file that says that it is something else."""
     if _ENDINGS.get(ending_of(path), "csv") != "csv" or is_spreadsheet(path):

@@ -81,7 +81,7 @@ def read_to_learn(
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     categories = [name for name, kind in types.items() if kind == CATEGORY]
     columns = choose_columns(found.frame.drop(list(special)), found.kinds, categories, left_out)
-    columns.strays = found.strays
+    columns.strays, columns.kinds = found.strays, found.kinds
     rows = labelled(found.frame, target, positive, id_column, columns, [*found.notes, *columns.notes], beside)
     rows.notes += leak_notes(rows.X, rows.y, columns.used)
     return rows

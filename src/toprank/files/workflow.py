@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from toprank.exceptions import InputError, Message
 from toprank.files.alert_rule import AlertRule
 from toprank.files.beside import Beside
+from toprank.files.column_list import column_list
 from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
 from toprank.files.measures import About, Measures, measure, require_lengths
@@ -189,12 +190,22 @@ def fit_file(
         {
             "missing": missing_values(rows),
             "left_out": {} if rows.columns is None else rows.columns.left_out,
+            "table": [] if rows.columns is None else _listed(source, rows, model),
             "search": searched,
             "held_out": None if tested is None else tested.record(),
             "seconds": seconds,
         }
     )
     return model
+
+
+def _listed(source: Any, rows: LabelledRows, model: TableModel) -> list[dict[str, Any]]:
+    """All columns of the file, with what is done with them."""
+    roles = {model.time: "the time of a row", model.amount: "the amount of a row", model.id_column: "identifies a row"}
+    roles |= {model.target: f"the labels; {model.positive} is positive"}
+    known: Any = rows.columns
+    named = {name: role for name, role in roles.items() if name is not None}
+    return column_list(source.names, rows.X, known, known.kinds, source.spelling, named)
 
 
 def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Watcher) -> Measures:
