@@ -12,7 +12,7 @@ from toprank.exceptions import InputError
 from toprank.files import TableError
 from toprank.files.alerts_per_period import AlertsPerPeriod
 from toprank.files.periods import Periods, check_per
-from toprank.files.times import Times, latest_rows
+from toprank.files.times import Times, blocks_of_time, latest_rows
 
 
 def times(values, name="when"):
@@ -134,3 +134,13 @@ def test_alerts_of_each_day_and_their_spread():
     assert found.mean == pytest.approx(8 / (119 / 24))
     assert found.spread == (1, 2.0, 3)  # of the second to the fourth day
     assert found.record()["whole_periods"] == 3
+
+
+def test_blocks_of_time_are_neighbours_and_all_rows():
+    when = Times(np.random.default_rng(0).permutation(20).astype(float), "t")
+    splits = blocks_of_time(when, np.arange(20) % 2, 2)
+    for train, test in splits:
+        assert sorted([*train, *test]) == list(range(20))
+        assert np.ptp(when.values[test]) == 9
+    with pytest.raises(TableError, match="one of 3 blocks in the order of time has rows of one class only"):
+        blocks_of_time(Times.in_order(9), np.arange(9) // 5, 3)

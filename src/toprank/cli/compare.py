@@ -32,6 +32,8 @@ def compare(
     ] = None,
     search: Annotated[bool, of_method("--search", help="Choose the penalty inside each fold.")] = False,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    time: options.Time = None,
+    in_order: options.InOrder = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = 1,
     format: options.Format = None,
@@ -46,8 +48,9 @@ def compare(
 ) -> None:
     """Compare methods by cross-validation, with paired tests.
 
-    All methods see the same folds. p is the corrected t-test of Nadeau and Bengio against the best mean, with Holm's
-    correction; gap is the worst certificate over the folds.
+    All methods see the same folds, which are random, or with --time or --in-order blocks of neighbours in time. p is
+    the corrected t-test of Nadeau and Bengio against the best mean, with Holm's correction; gap is the worst
+    certificate over the folds.
 
     [bold]Examples[/bold]
 
@@ -57,7 +60,9 @@ def compare(
     """
     import toprank.selection
     from toprank.files import open_table
+    from toprank.files.beside import Beside
     from toprank.files.columns import prepared
+    from toprank.files.times import blocks_of_time
     from toprank.files.workflow import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -68,17 +73,19 @@ def compare(
     source = open_table(data, **written)
     columns: dict[str, Any] = {"ignore": ignore or (), "categorical": categorical or ()}
     columns["types"] = options.types_by_column(types)
+    columns["beside"] = Beside(time, in_order=in_order)
     rows = rows_to_learn(source, target, output, positive=positive, id_column=id_column, **columns)
     least = int(min(rows.y.sum(), (1 - rows.y).sum()))
     if least < folds:
         raise ValueError(
             f"{folds} folds need as many rows of each class, and one has {least}; use --folds {max(least, 2)}"
         )
+    cv = folds if rows.times is None else blocks_of_time(rows.times, rows.y, folds)
     models = {name: _model(name, rows, max_fpr, alpha, search, seed) for name in chosen}
     X = rows.X if rows.columns is None else prepared(rows.X, rows.columns.used)
     metrics = [("tpr_at_fpr", {"max_fpr": max_fpr}), "positives_at_top", "roc_auc"]
     result = toprank.selection.compare(
-        models, X, rows.y, metrics=metrics, cv=folds, n_jobs=jobs, random_state=seed, verbose=int(output.shows_progress)
+        models, X, rows.y, metrics=metrics, cv=cv, n_jobs=jobs, random_state=seed, verbose=int(output.shows_progress)
     )
     for row in result.rows[: len(models)]:
         if row["error"]:

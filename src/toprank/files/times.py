@@ -157,3 +157,14 @@ def latest_rows(times: Times, y: NDArray[np.int64], share: float) -> tuple[NDArr
                 remedy=remedy,
             )
     return train, test
+
+
+def blocks_of_time(times: Times, y: NDArray[np.int64], folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Each of so many blocks of neighbours in time to test with, and all other rows to learn from."""
+    blocks = np.array_split(np.argsort(times.values, kind="stable"), folds)
+    if any(y[block].min() == y[block].max() for block in blocks):
+        raise TableError.saying(
+            "one of {n} blocks in the order of time has rows of one class only; use fewer {folds}, or more rows",
+            n=folds,
+        )
+    return [(np.concatenate(blocks[:i] + blocks[i + 1 :]), block) for i, block in enumerate(blocks)]
