@@ -171,3 +171,14 @@ def test_a_budget_above_all_rows_is_refused(folder):
     with pytest.raises(TableError, match="budget=60 alerts a day are no choice, as there are 48 rows a day"):
         fit_file(folder / "train.csv", PatMatNP(), target="fraud", time="when", budget=60, per="day")
     assert AlertRule(share=0.1).share_of_rows(None) == 0.1
+
+
+def test_a_time_is_learned_from_if_asked(tmp_path):
+    payments(1000).with_columns(when=np.arange(1000) / 4).write_csv(tmp_path / "numbers.csv")
+    options = {"target": "fraud", "time": "when"}
+    assert "when" not in fit_file(tmp_path / "numbers.csv", PatMatNP(), **options).columns
+    model = fit_file(tmp_path / "numbers.csv", PatMatNP(), types={"when": "number"}, **options)
+    assert model.columns["when"] == "number"
+    assert model.summary_["data"]["in_order"]
+    with pytest.warns(UserWarning, match="only the 200 rows that were held out"):
+        assert evaluate_file(tmp_path / "numbers.csv", model).rows == 200

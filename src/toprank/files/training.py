@@ -16,7 +16,7 @@ from toprank.files.columns import CATEGORY, IGNORE, Columns, choose_columns
 from toprank.files.errors import TableError
 from toprank.files.labels import positive_rows
 from toprank.files.leaks import leak_notes
-from toprank.files.source import TEXT, TRUTH, VERBATIM, Source, read_all, repeated, require_columns
+from toprank.files.source import NUMBER, TEXT, TRUTH, VERBATIM, Source, read_all, repeated, require_columns
 from toprank.files.strays import stray_notes
 from toprank.files.svmlight_file import SvmlightTable
 from toprank.files.times import Times, latest_rows
@@ -76,7 +76,8 @@ def read_to_learn(
         raise TableError(
             f"the target {target!r} cannot be the identifier, the time, the amount or ignored too; name another column"
         )
-    special |= beside.kinds(learned=lambda name: types.get(name) != IGNORE and name != beside.time)
+    unasked = {beside.time} - {name for name, kind in types.items() if kind == NUMBER}
+    special |= beside.kinds(learned=lambda name: types.get(name) != IGNORE and name not in unasked)
     found = read_columns(source, special, types, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     categories = [name for name, kind in types.items() if kind == CATEGORY]

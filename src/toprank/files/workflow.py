@@ -103,7 +103,7 @@ def fit_file(
         of `time`, or a number of rows with `in_order`. A word takes times that are numbers as seconds.
     time : str, optional
         Column of the time of a row: dates, times or numbers. The last rows are held out instead of random ones, and of
-        the others the latest set the threshold. It is not learned from.
+        the others the latest set the threshold. It is not learned from, unless `types` says that it is a number.
     in_order : bool, default=False
         Rows are in the order of time; the same as `time` where there is no such column.
     amount : str, optional
