@@ -26,6 +26,12 @@ def stored(request):
 
 
 @pytest.fixture
+def trained_thresholds(monkeypatch):
+    """Models keep the threshold of their formulation, for tests of many long fits that are about something else."""
+    monkeypatch.setattr("toprank.estimators._shares.out_of_fold_threshold", lambda *arguments: None)
+
+
+@pytest.fixture
 def hears_ctrl_c():
     """Ctrl-C interrupts, even where the suite was started with it ignored: in the background, or by nohup."""
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)

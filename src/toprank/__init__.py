@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from toprank.deployment.export import to_onnx
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
-    from toprank.exceptions import DegenerateSolutionWarning, PositiveClassWarning
+    from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, PositiveClassWarning
     from toprank.online.adaoam import AdaOAM
     from toprank.online.cbr import CBR
     from toprank.online.oam import OAM
@@ -57,6 +57,7 @@ __all__ = [
     "OPAUC",
     "AdaOAM",
     "AlertShareClassifier",
+    "ApproximationWarning",
     "DegenerateSolutionWarning",
     "Grill",
     "GrillNP",
@@ -98,6 +99,7 @@ __all__ = [
 
 HOMES = {
     "AlertShareClassifier": "decision.alert_share",
+    "ApproximationWarning": "exceptions",
     "DegenerateSolutionWarning": "exceptions",
     "LeafFeatures": "trees.leaf_features",
     "PositiveClassWarning": "exceptions",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from toprank.docstrings import fill_class
@@ -122,6 +122,15 @@ def anew_or_unchanged(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def clone_for_scores(estimator: Any) -> Any:
+    """A clone of which only the scores are used: no part of it pays for a threshold that spends a budget."""
+    copy = clone(estimator)
+    for name, value in copy.get_params().items():
+        if name.rsplit("__", 1)[-1] == "threshold" and isinstance(value, str) and value == "budget":
+            copy.set_params(**{name: "trained"})
+    return copy
 
 
 def two_classes(labels: Any, owner: Any, pos_label: Any = None, *, remedy: str = "") -> NDArray[Any]:

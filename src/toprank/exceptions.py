@@ -138,5 +138,9 @@ class PositiveClassWarning(UserWarning):
     """Which class is positive, or which order levels have, was guessed; the message names it and how to say it."""
 
 
+class ApproximationWarning(UserWarning):
+    """A kernel of very many rows was replaced by features; the message says how to have it exact."""
+
+
 class CacheWarning(UserWarning):
     """Compiled loops cannot be kept on disk, so that every process compiles them again; the message says why."""

@@ -165,6 +165,11 @@ def budget_of(estimator: Any) -> Budget | None:
     return Budget(estimator.over, getattr(estimator, "tau", None), getattr(estimator, "k", None))
 
 
+def was_interrupted(model: Any) -> bool:
+    """Whether Ctrl-C ended the fit of an estimator that scores, so that it is the best one so far."""
+    return any(getattr(part.estimator, "interrupted_", False) for part in anatomy(model).parts)
+
+
 def linear_coefficients(estimator: Any) -> NDArray[np.float64] | None:
     """The weight of each feature in the score, None if the score is not linear in the features."""
     coefficients = getattr(estimator, "coef_", None)

@@ -1,8 +1,30 @@
-"""Where progress goes that `verbose` asks for."""
+"""Where progress goes: to the log if `verbose` asks for it, and to whoever listens."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+_listener: ContextVar[Callable[[str], Any] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[str], Any]) -> Iterator[None]:
+    """Let a function hear, in a few words each time, how far solvers are."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def tell(text: str) -> None:
+    """Say something to whoever listens."""
+    if (listener := _listener.get()) is not None:
+        listener(text)
 
 
 def logger() -> logging.Logger:

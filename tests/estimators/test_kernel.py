@@ -13,12 +13,23 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from toprank import DegenerateSolutionWarning, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
+from toprank import (
+    ApproximationWarning,
+    DegenerateSolutionWarning,
+    PatMat,
+    PatMatNP,
+    TauFPL,
+    TopMeanK,
+    TopPush,
+    TopPushK,
+)
 from toprank.matrices import features
 
 MODELS = [TopPush(), TopPushK(k=3), TauFPL(tau=0.1), TopMeanK(tau=0.5), PatMat(tau=0.1), PatMatNP(tau=0.1)]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 GAMMA = 0.3
+# These tests are about directions and the threshold of the formulation; test_budget_threshold.py is about the other.
+pytestmark = pytest.mark.usefixtures("trained_thresholds")
 
 
 def ring(n=150, seed=0, dtype=np.float64):
@@ -401,7 +412,10 @@ def test_a_limit_of_iterations_is_announced():
         (TopPush(kernel="poly", degree=-1), "degree must be .* got -1; use a value such as 3"),
         (TopPush(kernel="poly", degree=1.5), "degree=1.5 .* use a whole number such as 3"),
         (TopPush(kernel="poly", coef0="0"), "coef0 must be a finite number, got '0'"),
-        (TopPush(kernel="rbf", approximation="foo"), "approximation must be None, 'nystroem' or 'fourier', got 'foo'"),
+        (
+            TopPush(kernel="rbf", approximation="foo"),
+            "approximation must be 'auto', None, .*, got 'foo'",
+        ),
         (TopPush(kernel="rbf", approximation="nystroem", n_components=0), "n_components must be .* got 0"),
         (TopPush(kernel="rbf", approximation="fourier", n_components=0.5), "n_components must be .* got 0.5"),
         (TopPush(kernel="rbf", approximation="fourier", n_components="5"), "n_components must be .* got '5'"),
@@ -498,3 +512,20 @@ def test_low_rank_of_nothing(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateSolutionWarning)
         assert not model.fit(np.zeros((6, 2)), [0, 0, 0, 1, 1, 1]).coef_.any()
+
+
+def test_features_take_the_place_of_a_kernel_of_very_many_rows(monkeypatch):
+    monkeypatch.setattr("toprank.estimators._base.MOST_ROWS_OF_A_KERNEL", 149)
+    X, y = ring()
+    given = {"n_components": 30, "random_state": 0}
+    with pytest.warns(ApproximationWarning, match="of 150 rows would take very long, .* 30 Nyström features") as caught:
+        model = rbf(TauFPL(tau=0.1), **given).fit(X, y)
+    assert caught[0].filename == __file__
+    asked = rbf(TauFPL(tau=0.1), approximation="nystroem", **given).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), asked.decision_function(X))
+    exact = [{"approximation": None}, {"solver": "low-rank"}]
+    for parameters in exact:
+        assert hasattr(rbf(TauFPL(tau=0.1), **parameters).fit(X, y), "dual_coef_")
+    assert rbf(TauFPL(tau=0.1), kernel="linear").fit(X, y).coef_.shape == (1, 3)
+    assert hasattr(rbf(TauFPL(tau=0.1)).fit(X[:149], y[:149]), "dual_coef_")
+    assert hasattr(rbf(TauFPL(tau=0.1), kernel="precomputed").fit(named_rbf(X, X), y), "dual_coef_")

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.pairwise import WMWRanker
 
+pytestmark = pytest.mark.usefixtures("trained_thresholds")
 MODELS = [TopPush(), TopPushK(k=3), TauFPL(tau=0.1), TopMeanK(tau=0.5), PatMat(tau=0.1), PatMatNP(tau=0.1)]
 
 

@@ -30,7 +30,7 @@ from toprank.datasets import load_bundled, make_imbalanced, make_outlier, optima
 from toprank.metrics import positives_at_top, tpr_at_fpr, wmw_score
 
 CONVEX = [TopPush(), TopPushK(k=5), TauFPL(tau=0.1), TopMeanK(tau=0.5), PatMat(), PatMatNP()]
-ALL = [*CONVEX, Grill(random_state=0), GrillNP(random_state=0)]
+ALL = [*CONVEX, *(model(random_state=0, threshold="trained") for model in (Grill, GrillNP))]
 every_estimator = pytest.mark.parametrize("model", ALL, ids=lambda model: type(model).__name__)
 convex_only = pytest.mark.parametrize("model", CONVEX, ids=lambda model: type(model).__name__)
 

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from toprank import DegenerateSolutionWarning, PatMatNP, TauFPL, TopPush, TopPushK
 
+pytestmark = pytest.mark.usefixtures("trained_thresholds")
 CHANGES = {
     "wider": (TauFPL(tau=0.05), {"tau": 0.5}),
     "narrower": (TauFPL(tau=0.5), {"tau": 0.05}),

@@ -83,7 +83,7 @@ def test_how_small_is_negligible_depends_on_the_loss():
     assert model.dual_gap_ <= 1e-8
     assert model.objective_ > 1.05 * TauFPL(0.1, surrogate="exponential").fit(*without).objective_
     scores = X @ model.coef_[0]
-    losses = np.exp(model.threshold_ - scores[y])
+    losses = np.exp(model.trained_threshold_ - scores[y])
     loss = (1e-60 * losses[0] + losses[1:].sum()) / (y.sum() - 1)
     assert model.objective_ == pytest.approx(0.05 * np.sum(model.coef_**2) + loss, rel=1e-6)
 

@@ -59,5 +59,6 @@ def _toprank(
 
     [bold]toprank score new.csv --model fraud.toprank --output scores.csv[/bold]
 
-    Each command explains itself by --help. Exit codes: 0 done, 1 the work could not be done, 2 wrong usage.
+    Each command explains itself by --help. Exit codes: 0 done, 1 the work could not be done, 2 wrong usage, 130
+    stopped by Ctrl-C.
     """

@@ -64,6 +64,8 @@ def fit(
     --time or --in-order is given. Then the latest of the others set the threshold, too, and what it promises holds for
     rows like them.
 
+    Ctrl-C ends the fit early: if there is a model already, the best so far is measured and saved, with exit code 130.
+
     [bold]Examples[/bold]
 
     toprank fit train.csv --target fraud --model fraud.toprank
@@ -79,6 +81,7 @@ def fit(
     from toprank.cli.describing import described
     from toprank.cli.model_files import check_writable
     from toprank.files import fit_file
+    from toprank.inspection import was_interrupted
     from toprank.persistence import save
 
     output = Output(as_json=as_json, quiet=quiet)
@@ -121,5 +124,9 @@ def fit(
             watcher=output,
         )
     save(fitted, model)
-    record = {**fitted.summary_, "model": model}
+    interrupted = was_interrupted(fitted.estimator_)
+    record = {**fitted.summary_, "model": model, "interrupted": interrupted}
     output.result(record, described(fitted, data, model))
+    if interrupted:
+        output.note("stopped by the keyboard: the model that is saved is the best so far")
+        raise typer.Exit(130)

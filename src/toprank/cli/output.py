@@ -57,10 +57,10 @@ class Output:
         return not self.quiet and sys.stderr.isatty()
 
     @contextmanager
-    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """A bar; call what it gives with the position, out of `total`."""
+    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+        """A bar; call what it gives with the position, out of `total`, and perhaps with another title."""
         if not self.shows_progress:
-            yield lambda position: None
+            yield lambda position, title="": None
             return
         from rich.console import Console
         from rich.progress import Progress, TextColumn
@@ -69,7 +69,7 @@ class Output:
         columns = (about, *Progress.get_default_columns()[1:])
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task(printable(title), total=total)
-            yield lambda position: bar.update(task, completed=position)
+            yield lambda position, title=title: bar.update(task, completed=position, description=printable(title))
 
     @contextmanager
     def noted_warnings(self) -> Iterator[None]:

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routi
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import anew_or_unchanged
+from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import require_flag, require_share
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
@@ -158,7 +158,7 @@ class AlertShareClassifier(WrapsClassifier):
                 needed=ceil((1 - ROUNDING) / self.share) - 1,
                 n=len(held_out),
             )
-        self.estimator_ = coding.told(self.estimator)
+        self.estimator_ = coding.told(clone_for_scores(self.estimator))
         if not isinstance(self.estimator, FrozenEstimator):
             labels = coding.codes(y)[train]
             self.estimator_.fit(_safe_indexing(X, train), labels, **row_arguments(X, params, train))

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.base import anew_or_unchanged
+from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import is_count, require_choice, require_flag, require_share
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import (
@@ -205,7 +205,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         negative = kept & (y != self.classes_[1])
         splits = self._splits(X, y, kept, negative, split_params)
         fit = self._fit_pooled if self.combine == "refit" and len(splits) > 1 else self._fit_each
-        fit(coding.told(self.estimator), X, coding.codes(y), splits, fit_params, int(negative.sum()))
+        fit(coding.told(clone_for_scores(self.estimator)), X, coding.codes(y), splits, fit_params, int(negative.sum()))
         take_names(self, self.estimators_[0])
 
     def _check_parameters(self) -> None:
@@ -310,11 +310,10 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         self, inner: Any, X: Any, y: Any, splits: Splits, params: dict[str, Any]
     ) -> list[tuple[Any, NDArray[Any]]]:
         """The fitted model of each split and the scores of its held-out negatives."""
-        fits = (
-            delayed(_fit_and_score)(clone(inner), X, y, train, held_out, params, self.response_method)
-            for train, held_out in splits
-        )
-        return list(Parallel(n_jobs=self.n_jobs)(fits))
+        tasks = [(clone(inner), X, y, train, held_out, params, self.response_method) for train, held_out in splits]
+        if len(tasks) == 1:  # a single fit, which an interrupt may keep
+            return [_fit_and_score(*tasks[0])]
+        return list(Parallel(n_jobs=self.n_jobs)(delayed(_fit_and_score)(*task) for task in tasks))
 
     def _describe(self, rule: ThresholdRule, *, guaranteed: bool) -> None:
         self.threshold_ = 0.0

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from toprank.base import anew_or_unchanged
+from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import is_count
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
@@ -102,7 +102,7 @@ class TopKClassifier(WrapsClassifier):
         with anew_or_unchanged(self):
             coding = coding_of(self, y)
             self.classes_ = np.asarray(coding.classes)
-            self.estimator_ = coding.told(self.estimator)
+            self.estimator_ = coding.told(clone_for_scores(self.estimator))
             if not isinstance(self.estimator, FrozenEstimator):
                 self.estimator_.fit(X, coding.codes(y), **row_arguments(X, params))
             take_names(self, self.estimator_)

@@ -25,8 +25,18 @@ from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._rows import check_rows, rows_to_score, training_rows
 from toprank.estimators._weights import usable_weights
-from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, BackEnd, Expansion, Features, Linear, Task, scores_of
-from toprank.exceptions import DegenerateSolutionWarning, Message
+from toprank.estimators.back_ends import (
+    KEPT,
+    KEPT_RELATIONS,
+    BackEnd,
+    Expansion,
+    Features,
+    Kept,
+    Linear,
+    Task,
+    scores_of,
+)
+from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Threshold
@@ -36,16 +46,21 @@ from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kin
 from toprank.solvers.problem import Solution, without_noise
 from toprank.solvers.registry import check_solver, solver_names
 
+# Rows beyond which "auto" replaces a kernel by features.
+MOST_ROWS_OF_A_KERNEL = 50_000
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
     **FEATURES,
     "classes_": TWO_CLASSES,
     "threshold_": Number(),
+    "trained_threshold_": Number(optional=True),
+    "threshold_from_": Kind((str,), ("trained", "training scores", "out-of-fold scores"), optional=True),
     "intercept_": Array("f", (1,)),
     "objective_": Number(),
     "dual_objective_": Number(finite=False),
     "dual_gap_": Number(low=0, finite=False),
     "n_iter_": count(),
+    "interrupted_": Kind((bool,), optional=True),
     "solver_": WORD,
     "history_": HISTORY,
     "_solution": Kind((Solution,), optional=True),
@@ -126,7 +141,7 @@ class TopClassifier(BinaryClassifier):
                 f"{type(self).__name__} needs rows of both classes with a weight that counts; only one class is left: "
                 f"{self.classes_.tolist()[int(positive.any())]!r}"
             )
-        back_end_of = self._back_end(formulation)
+        back_end_of = self._back_end(formulation, len(positive))
         check_rows(X, as_features=back_end_of is Linear)
         task = Task(X, positive, weights, np.flatnonzero(kept), formulation, self.get_params(deep=False))
         with one_blas_thread():
@@ -138,7 +153,7 @@ class TopClassifier(BinaryClassifier):
         """What the direction may be made of, the first choice first."""
         return (Linear,)
 
-    def _back_end(self, formulation: Formulation) -> type[BackEnd]:
+    def _back_end(self, formulation: Formulation, n_rows: int) -> type[BackEnd]:
         """The first one for which the solver is."""
         return next(one for one in self._back_ends() if self.solver in solver_names(formulation, [one.matrix]))
 
@@ -165,15 +180,20 @@ class TopClassifier(BinaryClassifier):
         problem, kept = back_end.problem, back_end.keep(solution)
         for name, value in kept.attributes.items():
             setattr(self, name, value)
-        self._solution = solution
+        self._solution, self.interrupted_ = solution, solution.interrupted
         of_rows = kept.scores[problem.threshold_rows].astype(np.float64)
-        self.threshold_ = problem.formulation.threshold.value(of_rows, problem.threshold_weights) + kept.rounding
+        trained = problem.formulation.threshold.value(of_rows, problem.threshold_weights) + kept.rounding
+        self.threshold_ = self._threshold_of_predict(trained, back_end, solution, kept)
         self.intercept_ = np.array([-self.threshold_], dtype=kept.scores.dtype)
         self.objective_ = solution.primal
         self.dual_objective_ = solution.dual
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
         self.history_ = {name: np.asarray(values) for name, values in solution.history.items()}
+
+    def _threshold_of_predict(self, trained: float, back_end: BackEnd, solution: Solution, kept: Kept) -> float:
+        """The threshold by which rows are in the top: that of the formulation, or one that a subclass sets."""
+        return trained
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
@@ -199,14 +219,29 @@ class TopClassifier(BinaryClassifier):
         if not solution.coef.any():
             warnings.warn(self._collapse_message(solution), DegenerateSolutionWarning, stacklevel=3)
         elif not solution.converged:
-            reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
-            stopped = f"{type(self).__name__} stopped after {solution.n_iter} iterations at {reached}, tol={self.tol:g}"
-            message = Message(
-                "{stopped}; increase {max_iter} or {tol}, or standardise the features",
-                elsewhere="{stopped}; a larger {alpha} is easier to fit",
-                stopped=stopped,
+            warnings.warn(self._unfinished_message(solution), ConvergenceWarning, stacklevel=3)
+        elif self.interrupted_:
+            message = (
+                "the model is complete, but the search for its threshold was interrupted: it spends the budget on the "
+                "rows that were learned from, and more than that on others"
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    def _unfinished_message(self, solution: Solution) -> str:
+        reached = f"a relative duality gap of {solution.gap:.1e}" if np.isfinite(solution.dual) else "no rest"
+        verb = "was interrupted" if solution.interrupted else "stopped"
+        stopped = f"{type(self).__name__} {verb} after {solution.n_iter} iterations at {reached}, tol={self.tol:g}"
+        if solution.interrupted:
+            return Message(
+                "{stopped}; this is the best model so far, and a fit with {warm_start=True} goes on from there",
+                elsewhere="{stopped}; this is the best model so far",
+                stopped=stopped,
+            )
+        return Message(
+            "{stopped}; increase {max_iter} or {tol}, or standardise the features",
+            elsewhere="{stopped}; a larger {alpha} is easier to fit",
+            stopped=stopped,
+        )
 
     def _collapse_message(self, solution: Solution) -> str:
         if self.remedies and solution.gap <= 1e-6:
@@ -241,33 +276,50 @@ class KernelClassifier(TopClassifier):
     gamma: str | float = "scale"
     degree: float = 3
     coef0: float = 0.0
-    approximation: str | None = None
+    approximation: str | None = "auto"
     n_components: int = 500
     cache_size: float = 500
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         require_positive("cache_size", self.cache_size, "use a number of megabytes such as 500")
-        if self.approximation not in (None, "nystroem", "fourier"):
+        if self.approximation not in ("auto", None, "nystroem", "fourier"):
             raise ValueError(
-                f"approximation must be None, 'nystroem' or 'fourier', got {self.approximation!r}; None is exact"
+                f"approximation must be 'auto', None, 'nystroem' or 'fourier', got {self.approximation!r}; None is "
+                "exact"
             )
         if self.approximation is not None:
             require_count("n_components", self.n_components)
-            if self.kernel == "precomputed":
-                raise ValueError(
-                    "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another "
-                    "kernel"
-                )
+        if self.approximation not in ("auto", None) and self.kernel == "precomputed":
+            raise ValueError(
+                "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another kernel"
+            )
         if self.approximation == "fourier" and self.kernel != "rbf":
             raise ValueError(
                 f"approximation='fourier' is for kernel='rbf' only, got kernel={self.kernel!r}; use 'nystroem' instead"
             )
 
     def _back_ends(self) -> tuple[type[BackEnd], ...]:
-        if self.approximation is not None:
+        if self.approximation not in ("auto", None):
             return (Features,)
         return (Linear, Expansion) if self.kernel == "linear" else (Expansion,)
+
+    def _back_end(self, formulation: Formulation, n_rows: int) -> type[BackEnd]:
+        """What was asked for, or features in place of the kernel of very many rows; a warning says so."""
+        is_free = self.approximation == "auto" and self.solver == "auto"
+        if not is_free or n_rows <= MOST_ROWS_OF_A_KERNEL or self.kernel in ("linear", "precomputed"):
+            return super()._back_end(formulation, n_rows)
+        message = Message(
+            "{long}; a larger {n_components} is closer to it, and {approximation=None} is exact",
+            elsewhere="{long}",
+            long=Message(
+                "the {kernel} of {n_rows:,} rows would take very long, so it is replaced by {n:,} Nyström features",
+                n_rows=n_rows,
+                n=self.n_components,
+            ),
+        )
+        warnings.warn(message, ApproximationWarning, stacklevel=4)
+        return Features
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

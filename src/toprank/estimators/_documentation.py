@@ -22,7 +22,7 @@ tol : float, default=1e-4
     Stop when the duality gap is at most `tol` times the objective.
 max_iter : int, optional
     Limit of iterations, of several solvers in turn together; by default that of the solver.
-{cache}warm_start : bool, default=False
+{cache}{budget}warm_start : bool, default=False
     Start from the last solution.
 random_state : int, RandomState or None, default=None
     Seed of the stochastic parts; the default solver of a convex formulation has none.
@@ -42,9 +42,10 @@ gamma : {"scale", "auto"} or float, default="scale"
 degree, coef0 : float, default=3 and 0.0
     Parameters of "poly", ``(gamma * x·x' + coef0) ** degree``, and "sigmoid", ``tanh(gamma * x·x' + coef0)``. The
     latter is seldom positive semidefinite; then `fit` says so, and an approximation takes its positive part.
-approximation : {None, "nystroem", "fourier"}, default=None
+approximation : {"auto", None, "nystroem", "fourier"}, default="auto"
     None is exact. Otherwise the kernel is replaced by features, as many as `n_components`, and the model is linear in
-    them: it predicts without its training rows. "fourier" is for "rbf" only.
+    them: it predicts without its training rows. "fourier" is for "rbf" only. "auto" is exact up to 50,000 rows; beyond,
+    with ``solver="auto"``, it is "nystroem", which an `ApproximationWarning` says.
 n_components : int, default=500
     Number of features of the approximation.
 """
@@ -52,6 +53,23 @@ n_components : int, default=500
 _CACHE = """\
 cache_size : float, default=500
     Megabytes for kernel values that are kept.
+"""
+
+_BUDGET = """\
+threshold : {"budget", "trained"}, default="budget"
+    What `predict` takes for the threshold, whatever the direction w. "budget": one above which the share of the budget
+    lies, of rows that were not learned from: it is set on out-of-fold scores, by five more fits that start from the
+    solution, at two to four times the time of the fit alone. "trained": the threshold of the formulation, at no cost;
+    it may spend much less than the budget, or more. Scores rank the rows in the same way with both, so searches and
+    classifiers that set a threshold of their own leave it at "trained". With fewer than five rows of a class that the
+    budget counts, or w = 0, it is the trained one.
+"""
+
+_BUDGET_ATTRIBUTES = """\
+trained_threshold_ : float
+    The threshold t of the formulation.
+threshold_from_ : {"out-of-fold scores", "training scores", "trained"}
+    What `threshold_` was set on; "training scores" if the fit was interrupted.
 """
 
 _ATTRIBUTES = """\
@@ -64,8 +82,8 @@ coef_ : ndarray of shape (1, n_features)
 intercept_ : ndarray of shape (1,)
     Minus the threshold.
 threshold_ : float
-    The threshold t on the scores ``X @ w``.
-objective_ : float
+    The threshold on the scores ``X @ w`` that `predict` and `decision_function` use{threshold_note}.
+{budget_attributes}objective_ : float
     The value that was minimised.
 dual_objective_ : float
     A lower bound of the optimum{bound_note}.
@@ -73,6 +91,9 @@ dual_gap_ : float
     ``(objective_ - dual_objective_) / objective_``: no model has an objective lower by more than this share.
 n_iter_ : int
     Number of iterations.
+interrupted_ : bool
+    Whether Ctrl-C ended the fit, so that this is the best model so far, as a `ConvergenceWarning` says. Ctrl-C is
+    raised where nothing was found yet, and in a search or a cross-validation, which then ends as a whole.
 history_ : dict of ndarray
     One entry an iteration: ``iteration``, ``passes`` over the data, ``seconds``, ``primal``, ``dual``, ``gap``.
 classes_ : ndarray of shape (2,)
@@ -90,7 +111,7 @@ support_vectors_ : {ndarray, CSR} of shape (n_support, n_features)
 dual_coef_ : ndarray of shape (1, n_support)
     With a kernel: their coefficients, w = Σ dual_coef · φ(x).
 feature_map_ : callable
-    With an approximation: the features of a block of rows.
+    With an approximation: the features of a block of rows. The certificate is that of the problem with these features.
 """
 
 _AUTO = '"auto" takes what fits formulation and data, one after the other where one does not arrive. There are '
@@ -109,8 +130,8 @@ _NO_BOUND = ": minus infinity, as the problem is not convex"
 def _texts() -> dict[str, str]:
     """The texts that stand for {shared:kind} in a class docstring: the last parameters, and all attributes."""
     texts = {}
-    for kind, solvers in _SOLVERS.items():
-        has_kernel = kind != "quantile"
+    for kind, solvers in {"top": _SOLVERS["mean"], **_SOLVERS}.items():
+        has_kernel, has_budget = kind != "quantile", kind != "top"
         filling = {
             "solvers": solvers,
             "kernel": _KERNEL if has_kernel else "",
@@ -118,6 +139,9 @@ def _texts() -> dict[str, str]:
             "bound_note": "" if has_kernel else _NO_BOUND,
             "coef_note": ", of a linear model" if has_kernel else "",
             "expansion": _EXPANSION if has_kernel else "",
+            "budget": _BUDGET if has_budget else "",
+            "budget_attributes": _BUDGET_ATTRIBUTES if has_budget else "",
+            "threshold_note": "" if has_budget else ": the t of the formulation",
         }
         texts[f"shared:{kind}"] = filled(_PARAMETERS + "\n\n" + _ATTRIBUTES, filling)
     return texts

@@ -1,26 +1,70 @@
-"""Bases of the estimators whose threshold is made of a share τ of the rows."""
+"""Bases of the estimators with a budget, and of those whose threshold is made of a share τ of the rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from toprank.checks import require_positive, require_share
+from toprank.checks import require_choice, require_positive, require_share
 from toprank.estimators._base import KernelClassifier, TopClassifier
+from toprank.estimators.back_ends import BackEnd, Kept
+from toprank.estimators.budget_threshold import out_of_fold_threshold, smallest_threshold
 from toprank.exceptions import InputError
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, Threshold, TopMean
+from toprank.solvers.interruption import is_one_of_several
+from toprank.solvers.problem import Solution
 
 _SMALLEST_TAU = 1e-12
 _LARGEST_LOSS = 1e50
 
 
 @dataclass(eq=False, repr=False)
-class ShareClassifier(TopClassifier):
+class BudgetClassifier(TopClassifier):
+    """With a budget: a share of the rows that the threshold looks at, to be spent by `predict`."""
+
+    threshold: str = field(default="budget", kw_only=True)
+
+    @abstractmethod
+    def _budget(self, total: float) -> float:
+        """The budget as a share of the rows that it counts, which weigh so much in all."""
+
+    def _check_parameters(self) -> None:
+        require_choice("threshold", self.threshold, ("budget", "trained"))
+        super()._check_parameters()
+
+    def _threshold_of_predict(self, trained: float, back_end: BackEnd, solution: Solution, kept: Kept) -> float:
+        """One that spends the budget on rows which were not learned from, or that of the formulation."""
+        self.trained_threshold_, self.threshold_from_ = trained, "trained"
+        if self.threshold == "trained" or not solution.coef.any():
+            return trained
+        problem = back_end.problem
+        share = self._budget(float(problem.threshold_weights.sum()))
+        try:
+            found = None if solution.interrupted else out_of_fold_threshold(back_end, solution, kept, share)
+        except KeyboardInterrupt:
+            if is_one_of_several():
+                raise
+            self.interrupted_ = True
+        if self.interrupted_:
+            scores = kept.scores[problem.threshold_rows].astype(np.float64)
+            found = smallest_threshold(scores, problem.threshold_weights, share)
+        if found is None:
+            return trained
+        self.threshold_from_ = "training scores" if self.interrupted_ else "out-of-fold scores"
+        return found + kept.rounding
+
+
+@dataclass(eq=False, repr=False)
+class ShareClassifier(BudgetClassifier):
     """With a share τ."""
 
     tau: float = 0.05
+
+    def _budget(self, total: float) -> float:
+        return float(self.tau)
 
     def _check_parameters(self) -> None:
         require_share("tau", self.tau)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import solve_in_phases
-from toprank.solvers.problem import Problem, Solution
+from toprank.solvers.problem import DualPoint, Problem, Solution
 from toprank.solvers.registry import SOLVERS, Matrix, phases_for
 from toprank.solvers.traits import without_empty_columns
 
@@ -54,6 +55,13 @@ class Task:
     numbers: Rows
     formulation: Formulation
     settings: Mapping[str, Any]
+
+    def part(self, rows: Rows, weights: Floats) -> Task:
+        """The same of some of the rows, numbered as they are here, with other weights, and without a word."""
+        all_of_threshold = self.weights[self.formulation.threshold_rows(self.positive)]
+        threshold, settings = self.formulation.threshold.of_parts(all_of_threshold), {**self.settings, "verbose": 0}
+        formulation = replace(self.formulation, threshold=threshold)
+        return Task(self.X[rows], self.positive[rows], weights, rows, formulation, settings)
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,18 @@ class BackEnd(ABC):
     @abstractmethod
     def keep(self, solution: Solution) -> Kept:
         """What the model keeps."""
+
+    @abstractmethod
+    def part(self, rows: Rows, weights: Floats) -> BackEnd:
+        """The back end of some rows of the problem, with other weights."""
+
+    @abstractmethod
+    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+        """Where the solver of a part starts from, if the solution of the whole is known."""
+
+    def scores_by(self, kept: Kept) -> NDArray[Any]:
+        """Scores of the rows of the problem by a model of a part of them."""
+        return scores_of(SimpleNamespace(**kept.attributes), self.task.X)
 
     def _run(self, problem: Any, start: Solution | None, after: str | None = None) -> tuple[Solution, str]:
         """Run the solvers in turn; with `after`, those before the one of that name are over."""
@@ -133,6 +153,14 @@ class Linear(BackEnd):
         """The direction."""
         return self._keep_direction(self.task.X, solution.coef)
 
+    def part(self, rows: Rows, weights: Floats) -> Linear:
+        """Of features in place of a kernel, the same features."""
+        return Linear(self.task.part(rows, weights))
+
+    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+        """The direction."""
+        return replace(solution, state=None, dual_point=None, scores=None)
+
 
 class Features(Linear):
     """Weights of features whose products are about those of the kernel."""
@@ -142,10 +170,11 @@ class Features(Linear):
         kernel = _kernel(settings, X, task.weights)
         random_state, size = check_random_state(settings["random_state"]), int(settings["n_components"])
         self.feature_map: Any
-        if settings["approximation"] == "nystroem":
-            self.feature_map = NystroemFeatures.fit(kernel, X, min(size, X.shape[0]), random_state, task.weights)
-        else:
+        if settings["approximation"] == "fourier":
             self.feature_map = FourierFeatures.fit(kernel.gamma, X, size, random_state)
+        else:
+            weights = _balanced(task.weights, task.positive)
+            self.feature_map = NystroemFeatures.fit(kernel, X, min(size, X.shape[0]), random_state, weights)
         super().__init__(replace(task, X=self.feature_map(X)))
 
     def keep(self, solution: Solution) -> Kept:
@@ -217,7 +246,7 @@ class Expansion(BackEnd):
         if gram.dtype == np.float32:
             problem = replace(problem, gram=self._gram(gram.kernel, gram.X.astype(np.float64)))
             stored = problem.certified(solution, dtype, tol)
-            if stored.converged or solution.n_iter >= (max_iter or np.inf):
+            if stored.converged or solution.interrupted or solution.n_iter >= (max_iter or np.inf):
                 return stored, solver
             further, solver = self._run(problem, solution, after=solver)
             solution = replace(further, n_iter=solution.n_iter + further.n_iter)
@@ -255,6 +284,19 @@ class Expansion(BackEnd):
         rounding = _ERRORS * float(np.finfo(self.dtype).eps) * float(np.abs(c).sum())
         return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
 
+    def part(self, rows: Rows, weights: Floats) -> Expansion:
+        """With a kernel matrix of its own."""
+        return Expansion(self.task.part(rows, weights))
+
+    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+        """The coefficients and multipliers of the rows."""
+        state, taken = solution.state, np.zeros(self.n_coefficients, dtype=bool)
+        taken[rows] = True
+        if isinstance(state, DualPoint):
+            problem = self.problem
+            state = DualPoint(state.y[taken[problem.positives]], state.p[taken[problem.threshold_rows]])
+        return replace(solution, coef=solution.coef[rows], state=state, dual_point=None, scores=None)
+
 
 def scores_of(model: Any, X: Any) -> NDArray[Any]:
     """Scores of validated rows by what a model keeps."""
@@ -265,6 +307,12 @@ def scores_of(model: Any, X: Any) -> NDArray[Any]:
     if hasattr(model, "feature_map_"):
         return in_blocks(lambda block: model.feature_map_(block) @ coef, X, len(coef))
     return np.asarray(X @ coef)
+
+
+def _balanced(weights: Floats, positive: Mask) -> Floats:
+    """Weights by which both classes have the same chances: of rare positives hardly any would be drawn otherwise."""
+    total = np.where(positive, weights[positive].sum(), weights[~positive].sum())
+    return np.asarray(weights / total)
 
 
 def _kernel(settings: Mapping[str, Any], X: Any, weights: Floats) -> Kernel:

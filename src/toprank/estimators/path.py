@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from toprank.arrays import Floats
+from toprank.base import clone_for_scores
 from toprank.estimators._base import TopClassifier
 from toprank.estimators.back_ends import Linear
 
@@ -26,7 +26,7 @@ class RegularizationPath:
     coef : ndarray of shape (n_alphas, n_features)
         The directions.
     intercept : ndarray of shape (n_alphas,)
-        Minus the thresholds.
+        Minus the thresholds of the formulation, as by ``threshold="trained"``.
     objective, dual_gap, n_iter, passes : ndarray of shape (n_alphas,)
         Objective, relative duality gap, iterations and passes over the data of each fit.
     """
@@ -94,10 +94,12 @@ def path(
     given = np.array(10.0 ** np.arange(-3, 4) if alphas is None else alphas, dtype=np.float64).ravel()
     if len(given) == 0 or not np.all((given > 0) & np.isfinite(given)):
         raise ValueError(f"alphas must be positive and finite numbers, at least one, got {given.tolist()}")
-    model = clone(estimator).set_params(warm_start=True)
+    model = clone_for_scores(estimator).set_params(warm_start=True)
     fits: list[dict[str, Any]] = [{} for _ in given]
     for place in np.argsort(-given, kind="stable"):
         model.set_params(alpha=float(given[place])).fit(X, y, sample_weight)
+        if model.interrupted_:  # the others would follow
+            raise KeyboardInterrupt
         fits[place] = {
             "coef": model.coef_[0],
             "intercept": model.intercept_[0],

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from toprank.checks import require_positive
 from toprank.estimators._base import KernelClassifier
-from toprank.estimators._shares import QuantileClassifier, SurrogateQuantileClassifier, TopMeanClassifier
+from toprank.estimators._shares import (
+    BudgetClassifier,
+    QuantileClassifier,
+    SurrogateQuantileClassifier,
+    TopMeanClassifier,
+)
 from toprank.exceptions import Message
 from toprank.formulations.thresholds import Threshold, TopMean
 
@@ -22,7 +27,7 @@ class TopPush(KernelClassifier):
 
     Parameters
     ----------
-    {shared:mean}
+    {shared:top}
 
     References
     ----------
@@ -47,14 +52,14 @@ class TopPush(KernelClassifier):
 
 
 @dataclass(eq=False, repr=False)
-class TopPushK(KernelClassifier):
+class TopPushK(BudgetClassifier, KernelClassifier):
     r"""Push positives above the mean of the k highest negatives.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1m \sum_{i=1}^m \ell(t - w^\top x_i^+), \qquad
               t = \frac1k \sum_{j=1}^k s^-_{[j]}
 
     The robust sibling of `TopPush`: a few outliers move the threshold little. k need not be an integer; the last row
-    then counts in part, and weights count as rows.
+    then counts in part, and weights count as rows. Its budget is k of as many negatives as there are in training.
 
     Parameters
     ----------
@@ -87,6 +92,9 @@ class TopPushK(KernelClassifier):
     def _threshold(self) -> Threshold:
         return TopMean(k=float(self.k))
 
+    def _budget(self, total: float) -> float:
+        return float(self.k) / total
+
 
 class TauFPL(TopMeanClassifier):
     r"""Push positives above the mean of the share τ of highest negatives.
@@ -95,8 +103,8 @@ class TauFPL(TopMeanClassifier):
               t = \frac{1}{n\tau} \sum_{j=1}^{n\tau} s^-_{[j]}
 
     `TopPushK` with k = n·τ: use it for a budget of false alarms, a false positive rate of at most τ. The threshold is
-    an upper bound of the true quantile, so on training rows less than the budget is used; set the final threshold on
-    held-out rows. With n·τ ≤ 1 it is `TopPush`.
+    an upper bound of the true quantile; `predict` takes one that spends the budget, see `threshold`. With n·τ ≤ 1 it is
+    `TopPush`.
 
     Parameters
     ----------
@@ -166,8 +174,8 @@ class PatMat(SurrogateQuantileClassifier):
               \frac1N \sum_{j=1}^N \ell(\beta (s_j - t)) = \tau
 
     Convex, smooth, and it cannot collapse to w = 0 for small β (Theorem 3.8 of the framework). Use it to act on the
-    best share τ of all rows when positives are many or labels noisy. The threshold lies above the true quantile, so
-    ``decision_function > 0`` selects fewer rows than τ; set the final threshold on held-out rows.
+    best share τ of all rows when positives are many or labels noisy. The t of the formulation lies above the true
+    quantile; `predict` takes a threshold that spends the budget, see `threshold`.
 
     The quantile is over all rows, as in (3.13) of the framework; the kernel paper's (10) uses the negatives only, which
     is `PatMatNP` with τ' = N·τ/n.
@@ -204,8 +212,8 @@ class PatMatNP(SurrogateQuantileClassifier):
               \frac1n \sum_{j=1}^n \ell(\beta (s_j^- - t)) = \tau
 
     Convex, smooth, and it cannot collapse to w = 0 for small β (Theorem 3.8 of the framework): the first choice for a
-    budget of false alarms on noisy data. The threshold lies above the true quantile, so ``decision_function > 0``
-    spends less than the budget; set the final threshold on held-out rows.
+    budget of false alarms on noisy data. The t of the formulation lies far above the true quantile; `predict` takes a
+    threshold that spends the budget, see `threshold`. For a guarantee put it in a `NeymanPearsonClassifier`.
 
     The mean is over the n negatives; the framework's (3.20) prints 1/N, a misprint.
 

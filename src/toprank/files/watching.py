@@ -18,8 +18,8 @@ class Watcher(Protocol):
     def note(self, text: str) -> None:
         """Something that the user should know."""
 
-    def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Callable[[int], Any]]:
-        """A context in which the function that it gives is called with positions out of `total`."""
+    def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Callable[..., Any]]:
+        """A context; the function that it gives is called with positions out of `total`, and perhaps a new title."""
 
 
 class Warner:
@@ -31,6 +31,6 @@ class Warner:
         """Warn."""
         warnings.warn(text, UserWarning, stacklevel=4)
 
-    def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Callable[[int], Any]]:
+    def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Callable[..., Any]]:
         """Show nothing."""
-        return nullcontext(lambda position: None)
+        return nullcontext(lambda position, title="": None)

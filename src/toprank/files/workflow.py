@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +25,7 @@ from toprank.files.summary import missing_values, plain, summary_of
 from toprank.files.times import Times
 from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
 from toprank.files.watching import Warner, Watcher
+from toprank.log import listening
 from toprank.ranking.drift import SURPRISING, ScoreSample
 
 Path = str | os.PathLike[str]
@@ -171,7 +172,7 @@ def fit_file(
     known["reading"] = None if used is None else source.spelling.record([*used, *beside.names()])
     model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
     start = perf_counter()
-    with nullcontext() if search else watcher.progress("fitting"):  # a search shows its own progress
+    with _shown(watcher, search):
         fitted, searched = without_search(whole.fit(model.rows(part.X), part.y))
     seconds = perf_counter() - start
     model.estimator = whole if searched is None else pipeline
@@ -206,6 +207,16 @@ def _listed(source: Any, rows: LabelledRows, model: TableModel) -> list[dict[str
     known: Any = rows.columns
     named = {name: role for name, role in roles.items() if name is not None}
     return column_list(source.names, rows.X, known, known.kinds, source.spelling, named)
+
+
+@contextmanager
+def _shown(watcher: Watcher, search: bool) -> Iterator[None]:
+    """Show how far the solver is; a search shows its own progress."""
+    if search:
+        yield
+        return
+    with watcher.progress("fitting") as advance, listening(lambda text: advance(0, f"fitting: {text}")):
+        yield
 
 
 def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Watcher) -> Measures:

@@ -21,7 +21,7 @@ from toprank.estimators._base import TopClassifier
 from toprank.estimators.back_ends import Linear
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
-from toprank.selection._scorers import scored
+from toprank.selection._scorers import clone_for, scored
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ def fit_fold(
     params: dict[str, Any],
 ) -> dict[int, dict[str, Any]]:
     """For each candidate of a setting its score, times and certificate, or the error."""
-    estimator = clone(estimator).set_params(**{name: clone(v, safe=False) for name, v in setting.parameters.items()})
+    others = {name: clone(value, safe=False) for name, value in setting.parameters.items()}
+    estimator = clone_for([scorer], estimator).set_params(**others)
     model, prefix = last_step(estimator), prefix_of_last(estimator)
     before, own = _parameters_of_steps(estimator, params, prefix)
     start = time.perf_counter()

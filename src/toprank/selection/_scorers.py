@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.metrics import get_scorer as sklearn_scorer
 from sklearn.metrics import get_scorer_names as sklearn_scorer_names
 
+from toprank.base import clone_for_scores
 from toprank.decision._labels import Coding
 from toprank.inspection import budget_of
 from toprank.metrics import get_scorer, get_scorer_names
@@ -36,6 +38,17 @@ def named_scorer(metric: Any) -> tuple[str, Any]:
         f"a metric must be a name, a tuple of a name and a dict of parameters, or a scorer, got {metric!r}; for "
         "instance ('tpr_at_fpr', {'max_fpr': 0.01})"
     )
+
+
+def clone_for(scorers: Iterable[Any], estimator: Any) -> Any:
+    """A clone to be scored; its parts set no threshold by a budget where all scorers read scores and no prediction."""
+    return clone_for_scores(estimator) if all(map(_reads_scores, scorers)) else clone(estimator)
+
+
+def _reads_scores(scorer: Any) -> bool:
+    """Whether a scorer of scikit-learn prefers scores to predictions; of other functions nothing is known."""
+    response = getattr(scorer, "_response_method", "predict")
+    return bool((response if isinstance(response, str) else response[0]) != "predict")
 
 
 def default_scorer(model: Any, y: NDArray[Any]) -> Any:

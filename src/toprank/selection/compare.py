@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import type_of_target
@@ -24,7 +23,7 @@ from toprank.exceptions import Message
 from toprank.inspection import certificate_of, model_name
 from toprank.metrics.scorers import positive_of
 from toprank.selection._progress import track
-from toprank.selection._scorers import named_scorer, scored
+from toprank.selection._scorers import clone_for, named_scorer, scored
 from toprank.selection.comparison import Comparison
 from toprank.selection.paired_tests import corrected_t_test, holm
 
@@ -119,7 +118,9 @@ def compare(
     folds = _folds(cv, X, y, groups, random_state)
     tasks = [(name, fold) for name in named for fold in range(len(folds))]
     outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_evaluate)(_seeded(named[name], random_state), X, y, *folds[fold], scorers, coding)
+        delayed(_evaluate)(
+            _seeded(clone_for(scorers.values(), named[name]), random_state), X, y, *folds[fold], scorers, coding
+        )
         for name, fold in tasks
     )
     by_name: dict[str, list[dict[str, Any]]] = {name: [] for name in named}
@@ -181,8 +182,7 @@ def _folds(cv: Any, X: Any, y: Any, groups: Any, random_state: int | None) -> Fo
 
 
 def _seeded(model: Any, seed: int | None) -> Any:
-    """A clone in which every random state that was None is the seed."""
-    model = clone(model)
+    """The model, in which every random state that was None is now the seed."""
     if seed is None:
         return model
     names = [name for name, value in model.get_params().items() if value is None]

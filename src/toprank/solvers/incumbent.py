@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from toprank.arrays import Floats
 from toprank.solvers.problem import DualPoint, Recorder, Solution, WeightedRows, relative_gap
 
+made: ContextVar[list[Incumbent] | None] = ContextVar("made", default=None)
+"""Where those that are made are listed, for what is done at an interrupt."""
 # Relative gap at which w = 0 is taken for the optimum.
 COLLAPSE = 1e-9
 # Relative difference of objectives next to w = 0 that may be rounding alone.
@@ -32,6 +35,12 @@ class Incumbent:
     dual_point: DualPoint | None = None
     at_zero: float = np.inf
     """The objective at w = 0, where the search began there."""
+    of_rows: bool = False
+    """Whether `coef` are weights of rows, of whatever problem."""
+
+    def __post_init__(self) -> None:
+        if (others := made.get()) is not None:
+            others.append(self)
 
     @classmethod
     def from_zero(cls, problem: WeightedRows, size: int, tol: float, verbose: int = 0) -> Incumbent:

@@ -60,6 +60,7 @@ def solve_pairs(
     working set no longer fit into that. Of a `start` the dual point is used, if it is of these rows.
     """
     incumbent = Incumbent.from_zero(problem, products.n, tol, verbose)
+    incumbent.of_rows = True
     return _PairSolver(problem, WorkingSet(products, cache_size), incumbent, max_iter, within_memory).run(start)
 
 

@@ -3,8 +3,8 @@
 1. Run a solver with a budget of iterations, counted and not timed, so that the same data give the same model anywhere.
 2. Keep the smaller objective, with its point, and the larger lower bound: both hold for the problem, whoever found
    them.
-3. Stop when their relative gap is at most `tol`, or when the iterations of all together reach `max_iter`. Otherwise the
-   next solver starts from the point.
+3. Stop when their relative gap is at most `tol`, when the iterations of all together reach `max_iter`, or at Ctrl-C if
+   there is a point. Otherwise the next solver starts from the point.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toprank.solvers.interruption import is_one_of_several, solved_or_interrupted
 from toprank.solvers.problem import Solution, relative_gap
 
 
@@ -43,9 +44,15 @@ def solve_in_phases(
         if max_iter is not None:
             limits.append(max_iter - done)
         limit = {"max_iter": min(limits)} if limits else {}
-        solution = phase.solve(problem, tol=tol, start=start, **common, **phase.options, **limit)
+        options = {**common, **phase.options, **limit}
+        try:
+            solution = solved_or_interrupted(phase.solve, problem, tol=tol, start=start, **options)
+        except KeyboardInterrupt:
+            if found is None or not found.coef.any() or is_one_of_several():
+                raise
+            return replace(found, interrupted=True), phase.name
         found = solution if found is None else _joined(found, solution, tol)
-        if found.converged or (max_iter is not None and found.n_iter >= max_iter):
+        if found.converged or found.interrupted or (max_iter is not None and found.n_iter >= max_iter):
             break
         start = found
     assert found is not None
@@ -64,6 +71,7 @@ def _joined(first: Solution, second: Solution, tol: float) -> Solution:
         converged=relative_gap(best.primal, bound.dual) <= tol,
         history=_joined_history(first, second),
         state=second.state,
+        interrupted=second.interrupted,
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
-from toprank.log import logger
+from toprank.log import logger, tell
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
 
@@ -231,6 +231,7 @@ class Solution:
             "scores": Array("f", (None,), none=True),
             "dual_point": Kind((DualPoint,), none=True),
             "excess": Number(0.0, optional=True),
+            "interrupted": Kind((bool,), optional=True),
         },
         fitted=None,
     )
@@ -250,6 +251,8 @@ class Solution:
     """Where the lower bound is attained, if the solver keeps it; None also where the bound is that of y = 0."""
     excess: float = 0.0
     """Share by which a void bound was above the objective; it was replaced by 0, which is always a bound."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the run."""
 
     def __post_init__(self) -> None:
         if self.dual > self.primal * (1 + _SINGLE_PRECISION):
@@ -304,3 +307,4 @@ class Recorder:
             self.rows[name].append(value)
         if self.verbose:
             logger().info(self.message, *values)
+        tell(f"iteration {iteration}, gap {known[-1]:.1e}")
