@@ -173,10 +173,11 @@ def _show(train_path: Path, test_path: Path, folder: Path) -> None:
     y, day = test["fraud"].to_numpy(), test["time"].dt.date().to_numpy()
     scores = scores_by_model(train, test)
     print(f"\n{ALERTS} alerts a day, on three days that no model has seen:\n{table(y, scores, day)}\n")
+    others = ", and so does LightGBM" if "LightGBM" in scores else ""
     print(
         "A line cannot tell these frauds from honest travellers and shoppers: the linear PatMatNP is no better than\n"
-        "logistic regression. With a kernel it finds nearly all that can be found, and so does LightGBM. What is\n"
-        "disputed later looks like any other payment: nobody finds it."
+        f"logistic regression. With a kernel it finds nearly all that can be found{others}.\n"
+        "What is disputed later looks like any other payment: nobody finds it."
     )
     draw(y, scores, day, folder / "alerts.png")
     columns = {name.replace(",", "").replace(" ", "_").lower(): values for name, values in scores.items()}
