@@ -43,6 +43,7 @@ _READING = Table(
         "encoding": _MAYBE_WORD,
     },
     none=True,
+    optional=True,  # files of earlier versions have none
 )
 # What the commands read of a summary; `toprank.files.summary` writes it.
 _SUMMARY = Table(
