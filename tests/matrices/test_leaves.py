@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 from sklearn.linear_model import LogisticRegression
 
+from exact import optimum
 from toprank import GrillNP, PatMat, PatMatNP, TauFPL, TopPush
 from toprank.matrices import leaves as module
 from toprank.matrices.dense_or_sparse import matvec, products_of_rows, sandwich, transpose_matvec, weighted_squares
@@ -173,6 +174,18 @@ def test_wide_leaves_go_the_ways_of_wide_sparse_data(rng):
         assert model.fit(X, y).dual_gap_ <= model.tol
         objective = model.objective_
         assert model.fit(X.tocsr(), y).objective_ == pytest.approx(objective, rel=2e-4)
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_the_optimum_is_that_of_an_exact_solver(share):
+    X, y = labelled_leaves(np.random.default_rng(0), share)
+    X, y = X[:80], y[:80]
+    dense, weights = X.tocsr().toarray(), np.ones(80)
+    model = PatMatNP(tau=0.1, alpha=0.1, tol=1e-7).fit(X, y)
+    expected = optimum(dense, y == 1, weights, 0.1, "quadratic", tau=0.1, beta=0.1)
+    assert model.objective_ == pytest.approx(expected, rel=1e-5)
+    model = TauFPL(tau=0.1, alpha=0.1, tol=1e-7).fit(X, y)
+    assert model.objective_ == pytest.approx(optimum(dense, y == 1, weights, 0.1, "quadratic", share=0.1), rel=1e-5)
 
 
 def test_weights_of_zero_remove_rows(rng):

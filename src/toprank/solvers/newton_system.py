@@ -14,12 +14,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, scaled_columns, weighted_squares
+from toprank.matrices.own_storage import OwnStorage
 from toprank.solvers.problem import Recorder
 
 Solve = Callable[[Floats], Floats]
 
 # Largest order of a system that is formed and factorised.
 EXPLICIT = 2000
+# The same for rows with a storage of their own, whose products with a vector are cheap.
+_EXPLICIT_ROWS_OF_OWN = 600
 
 
 def newton_system(
@@ -35,7 +38,7 @@ def newton_system(
         H = sandwich(X, weights, centre)
         H[np.diag_indices(n_features)] += ridge
         return Cholesky(H).solve
-    if len(active) <= EXPLICIT:
+    if len(active) <= (min(EXPLICIT, _EXPLICIT_ROWS_OF_OWN) if isinstance(X, OwnStorage) else EXPLICIT):
         return _in_row_space(X[active], weights[active], centre, ridge)
     return _by_cg(X[active], weights[active], centre, ridge, recorder, len(active) / len(weights), cg_tolerance)
 
