@@ -42,7 +42,8 @@ SCORE = ("score", "{data}", "--model", "{model}", "--output", "{folder}/m")
         (("evaluate", "{data}", "--model", "{model}", "--positive", "no way"), 1, "no row has the label"),
         (("compare", "{data}", "-t", "fraud", "--positive", "yes", "--folds", "150"), 1, "150 folds need"),
         (("stream", "{data}", "-t", "fraud", "-m", "{folder}/m", "--on-bad-line", "cry"), 2, "skip"),
-        (("info", "{data}"), 1, "cannot be loaded"),
+        (("info", "{folder}/m"), 1, "there is no model"),
+        (("info", "{folder}/m.csv"), 1, "there is no file"),
         (("nothing",), 2, "nothing"),
     ],
 )

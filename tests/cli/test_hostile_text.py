@@ -58,9 +58,10 @@ def test_nothing_is_obeyed(hostile, tmp_path):
     for name, result in {"fit": fitted, **commands}.items():
         assert all(line.isprintable() for line in printed(result)), name
         assert not any(line.startswith("saved to nowhere") for line in printed(result))
-    assert "\\x1b[31mred (number)" in commands["info"].stdout
+    listed = [line.split() for line in commands["info"].stdout.splitlines()]
+    assert ["\\x1b[31mred", "number"] in [words[:2] for words in listed]
     assert "\\u202eevil\\x9b2J (1 rows)" in commands["info"].stdout
-    assert "two\\nsaved to nowhere: dates" in commands["info"].stdout
+    assert ["two\\nsaved", "to", "nowhere", "date"] in [words[:4] for words in listed]
     summary = json.loads(commands["info --json"].stdout)["summary"]
     assert [*summary["columns"]] == [RED, OVERRIDE, "$(touch x)", "[/b]"]
     assert "--positive $'yes\\x1b]0;title\\x07'" in commands["label"].stderr

@@ -121,7 +121,7 @@ def folder(fitted, tmp_path, monkeypatch):
         (("score", "zero.svm", "-m", "{model}", "-o", "s"), "give a file of that kind"),
         (("evaluate", "train.csv", "-m", "numbers.csv"), "cannot be loaded"),
         (("report", "train.csv", "-m", "numbers.csv", "-o", "r"), "cannot be loaded"),
-        (("info", "numbers.csv"), "cannot be loaded"),
+        (("info", "numbers"), "cannot be loaded"),
         (("stream", "numbers.csv", "-m", "m"), "--target is needed for csv"),
         (("stream", "numbers", "-t", "y", "-m", "m"), "--format csv"),
         (("stream", "text.csv", "-t", "y", "-m", "m"), "leave a column of text out by --ignore b, or encode it before"),
