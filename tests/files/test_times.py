@@ -105,6 +105,9 @@ def test_periods_of_dates_and_of_times():
     found = Periods.of(hours, "day")
     assert found.number == pytest.approx(0.25 + 1 + 0.25)
     assert found.whole.tolist() == [False, True, False]
+    nearly = Periods.of(times(["2024-02-28 00:05", "2024-02-28 12:00", "2024-02-29 23:50"]), "day")
+    assert nearly.whole.all()
+    assert not Periods.of(times(["2024-02-28 00:05", "2024-02-28 12:00"]), "day").whole.any()
     month = Periods.of(times(["2024-02-15 12:00", "2024-03-01 12:00"]), "month")
     assert month.number == pytest.approx(14.5 / 29 + 0.5 / 31)
 
@@ -132,8 +135,8 @@ def test_alerts_of_each_day_and_their_spread():
     assert found.alerts == [1, 2, 3, 1, 1]
     assert found.caught == [0, 1, 2, 0, 0]
     assert found.mean == pytest.approx(8 / (119 / 24))
-    assert found.spread == (1, 2.0, 3)  # of the second to the fourth day
-    assert found.record()["whole_periods"] == 3
+    assert found.spread == (1, 1.5, 3)  # the last day lacks an hour
+    assert found.record()["whole_periods"] == 4
 
 
 def test_blocks_of_time_are_neighbours_and_all_rows():

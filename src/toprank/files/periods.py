@@ -14,6 +14,7 @@ from toprank.files.times import Floats, Times
 WORDS = ("hour", "day", "week", "month")
 _NUMPY_UNITS = {"hour": "h", "day": "D", "month": "M"}
 _WEEK, _MONDAY = 7 * 86400.0, 4 * 86400.0  # 1970 began on a Thursday, and the Monday after it is the fifth of January
+_HARDLY = 0.02  # the part of a period that may be without rows at its start or end, and it is whole still
 
 Per = str | float
 
@@ -49,7 +50,8 @@ class Periods:
     """The period of each row, in order from 0, with the start of each; and how many they are.
 
     Only periods with rows count. Of the first and the last the part counts that the rows reach over, unless all rows
-    are at the start of their period, as dates are of their days. `whole` says which periods are not cut off so.
+    are at the start of their period, as dates are of their days. `whole` says which periods are not cut off so, by more
+    than a fiftieth.
     """
 
     codes: NDArray[np.intp]
@@ -69,7 +71,8 @@ class Periods:
             before = (values.min() - begins[0]) / length[0]
             after = 1 - (values.max() - begins[-1]) / length[1]
             number -= before + after
-            whole[[0, -1]] = False
+            whole[0] &= before <= _HARDLY
+            whole[-1] &= after <= _HARDLY
         return cls(codes, begins, whole, max(number, np.finfo(np.float64).tiny))
 
     def counts(self, rows: NDArray[np.bool_]) -> list[int]:
