@@ -59,10 +59,10 @@ _BUDGET = """\
 threshold : {"budget", "trained"}, default="budget"
     What `predict` takes for the threshold, whatever the direction w. "budget": one above which the share of the budget
     lies, of rows that were not learned from: it is set on out-of-fold scores, by five more fits that start from the
-    solution, at two to four times the time of the fit alone. "trained": the threshold of the formulation, at no cost;
-    it may spend much less than the budget, or more. Scores rank the rows in the same way with both, so searches and
-    classifiers that set a threshold of their own leave it at "trained". With fewer than five rows of a class that the
-    budget counts, or w = 0, it is the trained one.
+    solution and take two to three times as long as the fit alone. "trained": the threshold of the formulation, at no
+    cost; it may spend much less than the budget, or more. Scores rank the rows in the same way with both, so searches
+    and classifiers that set a threshold of their own leave it at "trained". With fewer than five rows of a class that
+    the budget counts, or w = 0, it is the trained one.
 """
 
 _BUDGET_ATTRIBUTES = """\
