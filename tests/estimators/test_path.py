@@ -33,7 +33,7 @@ def rows():
 )
 def test_kernels_are_refused_with_a_remedy(options, rows):
     model = TopMeanK(0.5, n_components=20, **options)
-    kernel, approximation = options["kernel"], options.get("approximation")
+    kernel, approximation = options["kernel"], options.get("approximation", "auto")
     message = f"path is for linear models, got kernel={kernel!r} and approximation={approximation!r}; use toprank.TopS"
     with pytest.raises(ValueError, match=re.escape(message)):
         path(model, *rows)
