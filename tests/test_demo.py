@@ -34,7 +34,7 @@ def test_demo_writes_data_table_and_figure(tmp_path, capsys):
         assert sum(map(int, days.split())) == int(together)
         found[name] = int(together)
     # what README and docs say, up to the last bits of other machines
-    for name, number in (("logistic regression", 170), ("LightGBM", 226), (demo.OURS, 230), (demo.BEST, 241)):
+    for name, number in (("logistic regression", 170), ("LightGBM", 226), (demo.OURS, 234), (demo.BEST, 241)):
         assert abs(found[name] - number) <= 3
 
 
