@@ -45,10 +45,15 @@ def require_number(name: str, value: Any, least: float) -> None:
         raise InputError.of(name, value, "must be a finite number of at least {least:g}", least=least)
 
 
-def require_share(name: str, value: Any) -> None:
+def require_share(name: str, value: Any, remedy: str = "use a share such as 0.05") -> None:
     """Check that a parameter is a share."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
-        raise InputError.of(name, value, "must be strictly between 0 and 1", "use a share such as 0.05")
+        raise InputError.of(name, value, "must be strictly between 0 and 1", remedy)
+
+
+def require_confidence(value: Any) -> None:
+    """Check the parameter `confidence`."""
+    require_share("confidence", value, "use one such as 0.95")
 
 
 def require_positive(name: str, value: Any, remedy: str) -> None:

@@ -195,11 +195,11 @@ def test_tiny_numbers_are_named(tmp_path):
         (
             ("--max-fpr", "0.1", "--confidence", "1"),
             2,
-            "--confidence must be strictly between 0 and 1, got 1; use 0.95",
+            "--confidence must be strictly between 0 and 1, got 1.0; use one such as 0.95",
         ),
         (("--confidence", "nan"), 2, "--confidence must be strictly between 0 and 1"),
         (("--method", "LogisticRegression", "--search"), 2, "leave it out, or use another method"),
-        (("--max-fpr", "2"), 1, "--max-fpr must be strictly between 0 and 1"),
+        (("--max-fpr", "2"), 2, "--max-fpr must be strictly between 0 and 1"),
     ],
 )
 def test_remedies_of_options(fitted, tmp_path, arguments, code, message):

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged, clone_for_scores
-from toprank.checks import is_count, require_choice, require_flag, require_share
+from toprank.checks import is_count, require_choice, require_confidence, require_flag, require_share
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import (
     RoutesToSplitter,
@@ -210,7 +210,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
 
     def _check_parameters(self) -> None:
         require_share("max_fpr", self.max_fpr)
-        require_share("confidence", self.confidence)
+        require_confidence(self.confidence)
         check_response_method(self.response_method)
         require_choice("combine", self.combine, ("unanimous", "refit"))
         require_flag("shuffle", self.shuffle)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, betaincinv
 
-from toprank.checks import require_share
+from toprank.checks import require_confidence, require_share
 from toprank.exceptions import InputError, Message
 from toprank.ranking.tie_runs import score_column
 
@@ -154,7 +154,7 @@ def negatives_needed(max_fpr: float, confidence: float) -> int:
     (299, 2995)
     """
     require_share("max_fpr", max_fpr)
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     quotient = Fraction(log1p(-confidence)) / Fraction(log1p(-max_fpr))  # as a float it could overflow
     # both numbers are rounded, but 0.7² ≤ 1 − 0.51 shall hold
     return ceil(quotient * (1 - Fraction(_ROUNDINGS * float_info.epsilon)))
@@ -216,7 +216,7 @@ def fpr_upper_bound(n_negatives: int, rank: int, confidence: float) -> float:
     >>> round(fpr_upper_bound(300, rank=300, confidence=0.95), 4)  # the rule of three: about 3 / 300
     0.0099
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     _check_rank(n_negatives, rank)
     return float(betaincinv(n_negatives - rank + 1, rank, confidence))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.checks import require_positive, require_share
+from toprank.checks import require_confidence, require_positive, require_share
 from toprank.exceptions import InputError, Parameter
 from toprank.files.errors import TableError
 from toprank.files.periods import Per, Periods, check_per, per_words
@@ -36,7 +36,7 @@ class AlertRule:
             raise InputError.saying(
                 "one rule sets the threshold, and there are {first} and {second}; keep one", first=first, second=second
             )
-        require_share("confidence", self.confidence)
+        require_confidence(self.confidence)
         for name in ("max_fpr", "share"):
             if getattr(self, name) is not None:
                 require_share(name, getattr(self, name))

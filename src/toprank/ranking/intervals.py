@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from toprank.checks import require_share
+from toprank.checks import require_confidence
 from toprank.ranking.ranked_list import RankedList
 from toprank.ranking.tie_runs import Floats
 
@@ -26,7 +26,7 @@ def clopper_pearson(successes: Floats, trials: Floats, confidence: float) -> tup
     that are not counts give limits that are too narrow or too wide. Successes that are not whole, as those of a list
     that ends inside a tie run, use the same formula.
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     tail = (1 - confidence) / 2
     failures = np.maximum(trials - successes, 0.0)
     return one_sided_lower(successes, failures, 1 - tail), one_sided_upper(successes, failures, 1 - tail)
@@ -62,7 +62,7 @@ def fold_band(x: Floats, values: Floats, test_over_train: float, confidence: flo
     not independent, and s/√K alone would be too narrow. It covers, approximately and for each x alone, the
     expected value for models trained on as many rows as in a fold. The limits are cut at 0 and at the `highest` value.
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     n_folds = len(values)
     mean = values.mean(axis=0)
     quantile = stdtrit(n_folds - 1, 0.5 + confidence / 2)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from toprank.checks import require_share
+from toprank.checks import require_confidence
 from toprank.ranking.tie_runs import ROUNDING, Floats
 
 N_DRAWS = 1000
@@ -101,7 +101,7 @@ def found_differences(
     >>> found_differences(y, ours, theirs, [Budget("k", 3)])[0].value
     2.0
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     m, n = int(positive.sum()), int((~positive).sum())
     taken = _within_reach(positive, (first, second), budgets)
     pair = [_List.of(scores[taken]) for scores in (first, second)]
@@ -176,7 +176,7 @@ def independent_limits(first: float, second: float, trials: float, confidence: f
     >>> [round(limit, 1) for limit in independent_limits(56, 48, 70, 0.95)]
     [-2.2, 17.7]
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     if trials <= 0:
         return 0.0, 0.0
     z = float(ndtri(0.5 + confidence / 2))
@@ -224,7 +224,7 @@ def paired_share_limits(only_first: float, only_second: float, trials: float, co
     >>> [round(limit, 3) for limit in paired_share_limits(12, 3, 100, 0.95)]
     [0.016, 0.174]
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     z = float(ndtri(0.5 + confidence / 2))
     estimate = (only_first - only_second) / trials
 
@@ -262,7 +262,7 @@ def area_half_width(
     U is the share of positives above the negative less that above the threshold of u, where the negative is above it;
     nan with fewer than two rows of a class.
     """
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     m, n = int(positive.sum()), int((~positive).sum())
     if min(m, n) < 2:
         return np.nan

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from toprank.checks import require_share
+from toprank.checks import require_confidence
 from toprank.exceptions import InputError
 from toprank.persistence.atomic import write_atomically
 from toprank.ranking.drift import ScoreDrift
@@ -210,7 +210,7 @@ def _check_given(model: Any, X: Any, y: Any, y_true: Any, scores: Any) -> None:
 
 
 def _check_arguments(k: Any, max_fpr: float | None, confidence: float, n_top_rows: Any, training_rows: Any) -> None:
-    require_share("confidence", confidence)
+    require_confidence(confidence)
     if k is not None and max_fpr is not None:
         raise ValueError(f"one budget is shown first, but k={k!r} and max_fpr={max_fpr!r} are given; keep one")
     for name, value, least in (("k", k, 1), ("n_top_rows", n_top_rows, 0), ("training_rows", training_rows, 1)):
