@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from toprank.arrays import Floats, Mask
-from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive
+from toprank.base import BinaryClassifier, anew_or_unchanged, clone_for_scores, is_positive
 from toprank.blending.alarm_scale import alarm_scale, on_scale
 from toprank.checks import require_positive, require_share
 from toprank.decision._labels import Coding
@@ -277,7 +277,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         return {"alpha": np.array(ALPHAS), "found": np.array(found)}
 
     def _fitted_head(self, alpha: float, levels: Floats, positive: Mask, weights: Floats) -> Any:
-        head = PatMatNP(tau=self.tau, beta=1.0) if self.head is None else clone(self.head)
+        head = clone_for_scores(PatMatNP(tau=self.tau, beta=1.0) if self.head is None else self.head)
         return head.set_params(alpha=alpha, pos_label=True).fit(_columns(levels), positive, sample_weight=weights)
 
     def _check_parameters(self) -> None:
