@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from report.models import FirstColumn, model_and_rows, ranked_rows
 from toprank import Grill, PatMat, PatMatNP, TauFPL, TopPushK, WMWRanker
 from toprank.datasets import make_imbalanced
-from toprank.decision import NeymanPearsonClassifier, TopKClassifier
+from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.inspection import anatomy
 from toprank.metrics import partial_auc_score, positives_at_top, precision_at_k, recall_at_k, tpr_at_fpr, wmw_score
 from toprank.plots import RankedList
@@ -109,6 +109,10 @@ def test_default_budgets(rows):
     for model, expected in cases:
         assert evaluated(model.fit(X, y), X, y).default_budget() == expected, type(model).__name__
     assert "here all rows are one batch" in build_report(cases[4][0], X, y)
+    fixed = AlertShareClassifier(PatMat(tau=0.02), share=0.02, random_state=0).fit(
+        X, y
+    )  # its threshold does not follow
+    assert evaluated(fixed, X, y).default_budget() == (int((fixed.decision_function(X) > 0).sum()), None)
 
 
 def test_anatomy_looks_into_wrappers(rows):

@@ -113,9 +113,9 @@ class Evaluation:
         top = self.fitted.parts.find(TopKClassifier)
         if top is not None:
             return min(max(1, int(top.k if top.share is None else top.share * total)), total), None
-        alerts = self.fitted.parts.find(AlertShareClassifier)
-        if alerts is not None:
-            return max(1, round(alerts.share * total)), None
+        own = self.fitted.own
+        if self.fitted.parts.find(AlertShareClassifier) is not None and own is not None and own.alerts:
+            return int(own.alerts), None
         budget = budget_of(self.fitted.parts.parts[0].estimator)
         if budget is None or budget.share is None:
             return positives, None
