@@ -109,9 +109,7 @@ def test_default_budgets(rows):
     for model, expected in cases:
         assert evaluated(model.fit(X, y), X, y).default_budget() == expected, type(model).__name__
     assert "here all rows are one batch" in build_report(cases[4][0], X, y)
-    fixed = AlertShareClassifier(PatMat(tau=0.02), share=0.02, random_state=0).fit(
-        X, y
-    )  # its threshold does not follow
+    fixed = AlertShareClassifier(PatMat(tau=0.02), share=0.02, random_state=0).fit(X, y)  # not a share of each batch
     assert evaluated(fixed, X, y).default_budget() == (int((fixed.decision_function(X) > 0).sum()), None)
 
 
