@@ -73,6 +73,7 @@ def test_displays(tmp_path, capsys):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow  # the demonstration and the README run the same models on the same payments
 def test_alerts(tmp_path, capsys):
     found = load_example("alerts").main(tmp_path / "figure.png", every=50)
     assert "LightGBM" in found
