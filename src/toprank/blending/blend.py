@@ -24,6 +24,7 @@ from toprank.checks import require_positive, require_share
 from toprank.decision._labels import Coding
 from toprank.decision._rows import check_rows, splits_of, take_names
 from toprank.decision._scores import RESPONSES, scores_of
+from toprank.estimators.budget_threshold import smallest_threshold
 from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.metrics.roc import tpr_at_fpr
@@ -214,7 +215,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         self.alpha_ = _best(self.selection_) if self.alpha == "auto" else float(self.alpha)
         self.head_ = self._fitted_head(self.alpha_, levels, positive, weights)
         self.weights_ = _weights_of(self.head_)
-        self.threshold_ = _quantile((levels @ self.weights_)[~positive], weights[~positive], self.tau)
+        self.threshold_ = smallest_threshold((levels @ self.weights_)[~positive], weights[~positive], self.tau)
         take_names(self, self.estimators_[0])
 
     def _fit_models(
@@ -373,14 +374,6 @@ def _weights_of(head: Any) -> Floats:
 def _best(selection: dict[str, Floats]) -> float:
     """The penalty that finds most; of several the largest."""
     return float(selection["alpha"][np.argmax(selection["found"])])
-
-
-def _quantile(scores: Floats, weights: Floats, share: float) -> float:
-    """The lowest score that at most a share of the weight exceeds."""
-    order = np.argsort(-scores, kind="stable")
-    above = np.cumsum(weights[order]) - weights[order]
-    allowed = share * weights.sum() * (1 + 1e-12)
-    return float(scores[order][int(np.searchsorted(above, allowed, side="right")) - 1])
 
 
 def _folds(y: NDArray[Any], most: int, random_state: Any) -> StratifiedKFold:
