@@ -28,7 +28,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"ranking"},
     "decision": {"base", "ranking"},
     "estimators": {"base", "formulations", "matrices", "solvers"},
-    "trees": {"base", "matrices"},  # a transformer: its leaves are a matrix, whoever reads it
+    # LeafFeatures gives a matrix; TopForest fits a head of the family to it and chooses it by metrics of the top
+    "trees": {"base", "estimators", "matrices", "metrics"},
     "pairwise": {"base", "matrices", "metrics", "solvers"},
     "inspection": {"base", "decision"},
     "persistence": {"base"},

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from toprank.selection.compare import compare
     from toprank.selection.search import TopSearchCV
     from toprank.streams.run import stream
+    from toprank.trees.forest import TopForest
     from toprank.trees.leaf_features import LeafFeatures
 
 __version__ = "0.1.0.dev0"
@@ -68,6 +69,7 @@ __all__ = [
     "PositiveClassWarning",
     "TauFPL",
     "TopBlend",
+    "TopForest",
     "TopKClassifier",
     "TopMeanK",
     "TopPush",
@@ -103,6 +105,7 @@ HOMES = {
     "DegenerateSolutionWarning": "exceptions",
     "LeafFeatures": "trees.leaf_features",
     "PositiveClassWarning": "exceptions",
+    "TopForest": "trees.forest",
     "NeymanPearsonClassifier": "decision.neyman_pearson",
     "TopBlend": "blending.blend",
     "TopKClassifier": "decision.top_k",

@@ -22,3 +22,18 @@ def find_leaves(
                 goes_left = missing_left[node] != 0 if np.isnan(x) else x <= threshold[node]
                 node = left[node] if goes_left else right[node]
             numbers[i, t] = leaf[node]
+
+
+@compiled(nogil=True)
+def add_leaf_values(
+    X: Any, roots: Any, feature: Any, threshold: Any, left: Any, right: Any, missing_left: Any, value: Any, scores: Any
+) -> None:
+    """Add the values of the leaves that a row falls into, tree by tree; `value` has one for each node."""
+    for t in range(len(roots)):
+        for i in range(X.shape[0]):
+            node = roots[t]
+            while feature[node] >= 0:
+                x = X[i, feature[node]]
+                goes_left = missing_left[node] != 0 if np.isnan(x) else x <= threshold[node]
+                node = left[node] if goes_left else right[node]
+            scores[i] += value[node]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import in_parallel
 from toprank.matrices.leaves import number_type
-from toprank.trees._traversal import find_leaves
+from toprank.trees._traversal import add_leaf_values, find_leaves
 
 # Rows that go through all trees at a time: they stay in the cache of a core.
 _BLOCK_ROWS = 512
@@ -52,6 +53,17 @@ class PlainTrees:
             np.array([ends.sum() for ends in is_leaf], dtype=np.int64),
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[PlainTrees]) -> PlainTrees:
+        """The trees of several, one after the other."""
+        firsts = np.cumsum([0, *(len(part.leaf) for part in parts)])
+        moved = [
+            replace(part, roots=part.roots + first, left=part.left + first, right=part.right + first)
+            for part, first in zip(parts, firsts, strict=False)
+        ]
+        names = [(each.name, getattr(moved[0], each.name).dtype) for each in fields(cls)]
+        return cls(*(_joined([getattr(part, name) for part in moved], kind) for name, kind in names))
+
     def leaf_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
         """The leaf of each row in each tree, of shape (n_rows, n_trees), in blocks of rows on all cores."""
         numbers = np.empty((len(X), len(self.roots)), number_type(int(self.n_leaves.max()) - 1))
@@ -63,6 +75,24 @@ class PlainTrees:
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
         return numbers
+
+    def node_values(self, leaf_values: Floats) -> Floats:
+        """One value for each node, of values for the leaves of the first tree, the second, and so on."""
+        sizes = np.diff(np.append(self.roots, len(self.leaf)))
+        starts = np.repeat(np.cumsum(self.n_leaves) - self.n_leaves, sizes)
+        return np.where(self.feature < 0, leaf_values[starts + np.maximum(self.leaf, 0)], 0.0)
+
+    def scores(self, X: NDArray[Any], node_values: Floats) -> Floats:
+        """The sum of the values of the leaves that each row falls into."""
+        scores = np.zeros(len(X))
+        nodes = (self.feature, self.threshold, self.left, self.right, self.missing_left)
+
+        def fill(block: slice) -> Floats:
+            add_leaf_values(X[block], self.roots, *nodes, node_values, scores[block])
+            return scores
+
+        in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
+        return scores
 
 
 def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
