@@ -187,10 +187,10 @@ class TopForest(BinaryClassifier):
                 f"{self.classes_[int(positive.any())]!r}"
             )
         rows, shares = self._grow(X, positive, weights, random)
-        best, candidates, deciding = self._choose(rows, random)
+        best, candidates = self._choose(rows, random)
         self._say("fitting the head")
         head = fitted(self._head(), best.candidate, rows)
-        self._keep(head, best, shares, deciding)
+        self._keep(head, best, shares, rows)
         self.selection_ = _told(best, candidates, getattr(head, "tau", None))
 
     def _training_rows(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Any]:
@@ -237,9 +237,8 @@ class TopForest(BinaryClassifier):
         heads = [Candidate(alpha, None, one) for alpha in alphas for one in honest]
         return [Candidate(1.0, None, honest=True, prior_alone=True), *heads] if self.alpha == "auto" else heads
 
-    def _choose(
-        self, rows: TrainingLeaves, random: np.random.RandomState
-    ) -> tuple[Judged, list[Judged], TrainingLeaves]:
+    def _choose(self, rows: TrainingLeaves, random: np.random.RandomState) -> tuple[Judged, list[Judged]]:
+        """The best candidate, with scores of all rows, and all candidates."""
         candidates = self._candidates()
         self._say(f"comparing {len(candidates)} heads on rows that they have not seen")
         jury = Jury.of(rows, self.tau, random)
@@ -248,9 +247,15 @@ class TopForest(BinaryClassifier):
         if self.head is None and self.alpha == "auto" and not best.candidate.prior_alone:
             wider = min(_WIDER * self.tau, 0.5 * (1 + self.tau))
             found += jury.judged(self._head(), [replace(best.candidate, tau=wider)])
-        return chosen(found), found, jury.rows
+        best = chosen(found)
+        if len(jury.rows.weights) == len(rows.weights):
+            return best, found
+        # a head of fewer rows scores on another scale: the threshold needs those of all rows
+        everything = Jury.of(rows, self.tau, random, all_rows=True)
+        (of_all,) = everything.judged(self._head(), [best.candidate])
+        return replace(best, scores=of_all.scores), found
 
-    def _keep(self, head: Any, best: Judged, shares: Floats, deciding: TrainingLeaves) -> None:
+    def _keep(self, head: Any, best: Judged, shares: Floats, rows: TrainingLeaves) -> None:
         """Set the attributes of the fitted model: one value a leaf for the leaves and the prior together."""
         coef, n_trees = head.coef_[0].astype(np.float64), self.n_estimators
         freedom = float(coef[-1]) * _FREEDOM / self._scale
@@ -259,8 +264,8 @@ class TopForest(BinaryClassifier):
             of_leaves = coef[:-1] / np.sqrt(n_trees)
         self.leaf_values_ = np.concatenate([of_leaves, freedom * shares / n_trees])
         of_head = float(head.intercept_[0]) - freedom * self._centre
-        negatives = ~deciding.positive
-        self.threshold_ = _upper_quantile(best.scores[negatives], deciding.weights[negatives], self.tau) - of_head
+        negatives = ~rows.positive
+        self.threshold_ = _upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau) - of_head
         self.intercept_ = np.array([-self.threshold_])
         self._node_values = self.trees_.node_values(self.leaf_values_)
         for name in ("objective_", "dual_objective_", "dual_gap_", "n_iter_", "history_"):

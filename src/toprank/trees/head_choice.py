@@ -89,9 +89,9 @@ class Jury:
     budget: float
 
     @classmethod
-    def of(cls, rows: TrainingLeaves, budget: float, random: np.random.RandomState) -> Jury:
+    def of(cls, rows: TrainingLeaves, budget: float, random: np.random.RandomState, *, all_rows: bool = False) -> Jury:
         """All rows, or a part of many."""
-        rows = _deciding(rows, random)
+        rows = rows if all_rows else _deciding(rows, random)
         fewest = int(min(rows.positive.sum(), (~rows.positive).sum()))
         if fewest < 2:
             raise ValueError("TopForest needs two rows of each class at least, so that some can judge what others say")
