@@ -228,7 +228,8 @@ class TopForest(BinaryClassifier):
         return Forest(forest.fit(X, positive, sample_weight=weights))
 
     def _head(self) -> Any:
-        return (PatMatNP(tau=self.tau) if self.head is None else clone(self.head)).set_params(tol=self.tol)
+        head = PatMatNP(tau=self.tau) if self.head is None else clone(self.head)
+        return head.set_params(tol=self.tol, threshold="trained")
 
     def _candidates(self) -> list[Candidate]:
         """What is compared; a parameter that is given is not varied."""
