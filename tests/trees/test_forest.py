@@ -33,6 +33,13 @@ def test_the_score_is_the_sum_of_its_leaf_values(model, data):
     np.testing.assert_allclose(model.decision_function(data[0]), expected, atol=1e-10)
 
 
+def test_the_cover_of_a_node_is_that_of_its_children(model, data):
+    trees = model.trees_
+    inner = trees.feature >= 0
+    np.testing.assert_allclose(trees.cover[inner], trees.cover[trees.left[inner]] + trees.cover[trees.right[inner]])
+    np.testing.assert_allclose(trees.cover[trees.roots], len(data[0]))
+
+
 def test_the_certificate_is_that_of_the_head(model):
     assert 0 <= model.dual_gap_ <= 1e-4
     assert model.objective_ >= model.dual_objective_

@@ -23,7 +23,8 @@ class PlainTrees:
     """Nodes of all trees one after the other; a row goes left if its feature is at most the threshold.
 
     `roots` are the first nodes of the trees. `left` and `right` are numbers of nodes, `feature` is −1 at a leaf,
-    `missing_left` says where a missing value goes, and `leaf` numbers the leaves within their tree.
+    `missing_left` says where a missing value goes, and `leaf` numbers the leaves within their tree. `cover` is the
+    weight of the training rows that came through a node: the expectations of a tree, for reasons, need it.
     """
 
     roots: NDArray[np.int64]
@@ -34,6 +35,7 @@ class PlainTrees:
     missing_left: NDArray[np.uint8]
     leaf: NDArray[np.int32]
     n_leaves: NDArray[np.int64]
+    cover: NDArray[np.float32]
 
     @classmethod
     def of(cls, trees: Sequence[Any]) -> PlainTrees:
@@ -51,6 +53,7 @@ class PlainTrees:
             _joined([tree.missing_go_to_left for tree in found], np.uint8),
             _joined([np.cumsum(ends) - 1 for ends in is_leaf], np.int32),
             np.array([ends.sum() for ends in is_leaf], dtype=np.int64),
+            _joined([tree.weighted_n_node_samples for tree in found], np.float32),
         )
 
     @classmethod
