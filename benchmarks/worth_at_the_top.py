@@ -1,45 +1,44 @@
-"""What kernels are worth at the top: the share of positives found at a false positive rate of 1 %, on held-out rows.
+"""What methods are worth at the top: the share of positives found at low false positive rates, on held-out rows.
 
-    python benchmarks/worth_at_the_top.py results.jsonl [--sets oil_spill,yeast] [--print-only]
+    python benchmarks/worth_at_the_top.py results.jsonl [--sets oil_spill,yeast] [--methods TopForest] [--part 0/2]
 
-Every method is tuned on the training part of every split by the same folds and the same criterion, over eighteen
-points that span orders of magnitude; no choice was made by a look at test rows. One line for each set and method is
-appended to the file; what is there is not run again. Needs TOPRANK_DATA and LightGBM (`pip install toprank[boost]`).
+One line for each set, method and split is appended to the file; what is there is not run again, so that a run may be
+stopped at any time, shared by processes (`--part 0/2` and `--part 1/2`), and go on with further methods. The tables
+are made by `worth_tables.py`. Needs TOPRANK_DATA, lightgbm, xgboost and catboost.
 
 Protocol: random stratified splits, two thirds for training; 10 splits of sets of up to 12,000 rows, 5 of letter, 3 of
 the three large sets. At most 8,000 training rows, the same for all methods: of larger sets all positives (at most half
-of the 8,000) and random negatives, which leaves the criterion as it is. Three folds of at most 3,000 of these rows,
-chosen likewise, tune; the model is then fitted to all of them. Features are standardised, the kernels exact.
+of the 8,000) and random negatives, which leaves the criterion as it is. Likewise at most 60,000 test rows. Three folds
+of at most 3,000 of the training rows tune each method over its own grid, by the mean share found over the five rates;
+the model is then fitted to all of them. Ensembles have 300 trees, forests 100 while they are tuned. No choice is made
+by a look at test rows. All models have one thread, and seconds are those of the processor.
 """
 
 import argparse
-import json
+import functools
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
+from low_rates import RATES
+from result_lines import append_line, note_versions, read_lines
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.model_selection import StratifiedKFold
+from worth_methods import METHODS, top_scores
 
-from toprank import PatMatNP, TauFPL
 from toprank.datasets import binarize, load, load_task, split_two_thirds
-from toprank.metrics import get_scorer
+from toprank.metrics import tpr_at_fpr
 
 # Set and number of splits.
 SETS = {
     "oil_spill": 10,
     "yeast": 10,
-    "hiva": 10,
     "abalone": 10,
     "winequality-white": 10,
     "satimage": 10,
     "mammography": 10,
+    "hiva": 10,
     "letter": 5,
     "bank_marketing": 3,
     "protein_homo": 3,
@@ -47,37 +46,11 @@ SETS = {
 }
 MOST_ROWS = 8000
 TUNING_ROWS = 3000
-SCORER = get_scorer("tpr_at_fpr", max_fpr=0.01)
-# Times one over the number of features.
-GAMMAS = (0.1, 1.0, 10.0)
+TEST_ROWS = 60_000
+PACKAGES = ("toprank", "numpy", "scikit-learn", "lightgbm", "xgboost", "catboost")
 
 
-def methods(d):
-    """Name: estimator and grid of eighteen points, for d features."""
-    gammas = [factor / d for factor in GAMMAS]
-    kernel = {"alpha": [1e-1, 1e-2, 1e-3], "gamma": gammas}
-    return {
-        "kernel TauFPL": (TauFPL(kernel="rbf", tol=1e-3), kernel | {"tau": [0.01, 0.1]}),
-        "kernel PatMatNP": (PatMatNP(0.01, kernel="rbf", tol=1e-3), kernel | {"beta": [0.1, 1.0]}),
-        "linear TauFPL": (TauFPL(tol=1e-3), {"alpha": np.logspace(0, -5, 6), "tau": [0.01, 0.03, 0.1]}),
-        "logistic regression": (LogisticRegression(max_iter=2000), {"C": np.logspace(-4, 4, 18)}),
-        "SVC": (SVC(cache_size=500), {"C": np.logspace(-1, 4, 6), "gamma": gammas}),
-        "LightGBM": (
-            lightgbm(),
-            {"num_leaves": [7, 15, 31], "learning_rate": [0.02, 0.05, 0.1], "min_child_samples": [5, 20]},
-        ),
-    }
-
-
-def lightgbm():
-    """200 trees on one thread."""
-    try:
-        from lightgbm import LGBMClassifier
-    except ImportError as error:
-        raise SystemExit("this benchmark compares with LightGBM: pip install toprank[boost]") from error
-    return LGBMClassifier(n_estimators=200, n_jobs=1, verbose=-1, random_state=0)
-
-
+@functools.cache
 def load_set(name):
     """X in float32 and y; of white wine the bad ones, quality 4 or lower."""
     if name == "winequality-white":
@@ -87,7 +60,7 @@ def load_set(name):
     return data.X.astype(np.float32), data.y
 
 
-def training_rows(y, rows, seed, most=MOST_ROWS):
+def some_rows(y, rows, seed, most=MOST_ROWS):
     """All rows, or `most` of them: the positives, up to a half, and random negatives."""
     if len(rows) <= most:
         return rows
@@ -97,96 +70,84 @@ def training_rows(y, rows, seed, most=MOST_ROWS):
     return np.sort(np.concatenate([positives, negatives[: most - len(positives)]]))
 
 
-def one_split(model, grid, X, y, seed):
-    """TPR on the test part of the model that the folds of the training part choose; and its parameters."""
+def found(model, X, y):
+    """The share of positives found at each of the rates."""
+    scores = top_scores(model, X)
+    return [float(tpr_at_fpr(y, scores, max_fpr=rate)) for rate in RATES]
+
+
+def tuned(estimator, points, X, y, seed):
+    """The first of the points with the best mean over folds and rates."""
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(X, y))
+    means = []
+    for point in points:
+        models = [clone(estimator).set_params(**point).fit(X[train], y[train]) for train, _ in folds]
+        means.append(np.mean([found(model, X[test], y[test]) for model, (_, test) in zip(models, folds, strict=True)]))
+    return points[int(np.argmax(means))]
+
+
+def one_split(method, X, y, seed):
+    """What the tuned model finds on the test part, its parameters, and the seconds of tuning and of the last fit."""
     train, test = split_two_thirds(y, stratify=True, random_state=seed)
-    train = training_rows(y, train, seed)
-    tune = training_rows(y, train, seed, TUNING_ROWS)
-    step = type(model).__name__.lower()
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), model),
-        {f"{step}__{parameter}": values for parameter, values in grid.items()},
-        scoring=SCORER,
-        cv=StratifiedKFold(3, shuffle=True, random_state=seed),
-        error_score="raise",
-        refit=False,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a collapse shows in the table, as a rate of zero
-        search.fit(X[tune], y[tune])
-        chosen = search.best_params_.copy()
-        if (name := f"{step}__C") in chosen:  # C stands against a sum of losses, alpha against a mean
-            chosen[name] *= len(tune) / len(train)
-        best = clone(search.estimator).set_params(**chosen).fit(X[train], y[train])
-    return float(SCORER(best, X[test], y[test])), {key.split("__")[1]: float(v) for key, v in chosen.items()}
+    train, test = some_rows(y, train, seed), some_rows(y, test, seed, TEST_ROWS)
+    tune = some_rows(y, train, seed, TUNING_ROWS)
+    estimator, points = method.estimator(seed), method.points(X.shape[1])
+    start = time.process_time()
+    smaller = clone(estimator).set_params(**method.tuning)
+    chosen = dict(tuned(smaller, points, X[tune], y[tune], seed)) if points else {}
+    ready = time.process_time()
+    if "model__C" in chosen:  # C stands against a sum of losses, other penalties against a mean
+        chosen["model__C"] *= len(tune) / len(train)
+    model = clone(estimator).set_params(**chosen).fit(X[train], y[train])
+    fitted = time.process_time()
+    return {
+        "found": found(model, X[test], y[test]),
+        "tuning_seconds": round(ready - start, 3),
+        "fit_seconds": round(fitted - ready, 3),
+        "chosen": chosen | selected(model),
+    }
 
 
-def run(path, sets):
-    """Append what is missing."""
-    done = {(row["set"], row["method"]) for row in read(path)}
-    for name in sets:
-        X, y = load_set(name)
-        for method, (model, grid) in methods(X.shape[1]).items():
-            if (name, method) in done:
-                continue
-            start = time.perf_counter()
-            results = [one_split(model, grid, X, y, seed) for seed in range(1, SETS[name] + 1)]
-            row = {
-                "set": name,
-                "method": method,
-                "tpr": [rate for rate, _ in results],
-                "chosen": [chosen for _, chosen in results],
-                "seconds": time.perf_counter() - start,
-            }
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            print(f"{name:18} {method:20} {np.mean(row['tpr']):.3f} {row['seconds']:7.1f} s", flush=True)
+def selected(model):
+    """What a model chose itself, if it tells."""
+    told, keys = getattr(model, "selection_", {}), ("alpha", "tau", "honest", "prior_alone")
+    return {key: told[key] for key in keys if isinstance(told.get(key), bool | float)}
 
 
-def read(path):
-    """The rows that are there."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+def queue(sets, methods):
+    """All cells: the first methods on all sets before the next ones."""
+    return [(name, method, seed) for method in methods for name in sets for seed in range(1, SETS[name] + 1)]
 
 
-def summarise(path):
-    """Print means, standard errors, ranks, wins and losses of the sets that are complete."""
-    rates = {}
-    for row in read(path):
-        rates.setdefault(row["set"], {})[row["method"]] = np.array(row["tpr"])
-    names = list(methods(1))
-    rates = {name: rates[name] for name in SETS if set(names) <= set(rates.get(name, ()))}
-    print(f"{'set':18} {'splits':>6} " + " ".join(f"{name:>20}" for name in names))
-    for name, columns in rates.items():
-        cells = [f"{v.mean():.3f} ± {v.std(ddof=1) / np.sqrt(len(v)):.3f}" for v in (columns[m] for m in names)]
-        print(f"{name:18} {len(columns[names[0]]):6} " + " ".join(f"{cell:>20}" for cell in cells))
-    means = np.array([[columns[method].mean() for method in names] for columns in rates.values()])
-    ranks = np.mean([rankdata(-row) for row in means], axis=0)
-    print(f"{'mean rank':25} " + " ".join(f"{rank:20.2f}" for rank in ranks))
-    print(f"{'mean TPR':25} " + " ".join(f"{mean:20.3f}" for mean in means.mean(axis=0)))
-    for own in names[:2]:
-        for peer in (name for name in names if name != own):
-            difference = means[:, names.index(own)] - means[:, names.index(peer)]
-            spread = np.array([standard_error(columns[own] - columns[peer]) for columns in rates.values()])
-            clear = f"clearly (two standard errors of the paired differences) {sum(difference > 2 * spread)} : "
-            clear += f"{sum(difference < -2 * spread)}"
-            print(f"{own} : {peer:20} {sum(difference > 0)} : {sum(difference < 0)} sets, {clear}")
+def run(path, sets, methods, part):
+    """Append the cells of a part that are missing."""
+    note_versions(path, PACKAGES)
+    done = {(row["set"], row["method"], row["split"]) for row in read_lines(path) if "method" in row}
+    place, n_parts = part
+    for cell in [cell for cell in queue(sets, methods) if cell not in done][place::n_parts]:
+        name, method, seed = cell
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a collapse shows in the table, as a rate of zero
+            result = one_split(METHODS[method], *load_set(name), seed)
+        append_line(path, {"set": name, "method": method, "split": seed, **result})
+        seconds = result["tuning_seconds"] + result["fit_seconds"]
+        print(f"{name:18} {method:20} {seed:3} {np.mean(result['found']):.3f} {seconds:7.1f} s", flush=True)
 
 
-def standard_error(differences):
-    """Of the mean over splits; as the splits share rows it is too small rather than too large."""
-    return differences.std(ddof=1) / np.sqrt(len(differences))
+def names(text):
+    """Names with commas between them."""
+    return text.split(",")
 
 
 def main():
-    """Run what is missing and print the table."""
+    """Run what is missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
-    parser.add_argument("--print-only", action="store_true")
+    parser.add_argument("--sets", type=names, default=list(SETS))
+    parser.add_argument("--methods", type=names, default=list(METHODS))
+    parser.add_argument("--part", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1))
     arguments = parser.parse_args()
-    if not arguments.print_only:
-        run(arguments.results, arguments.sets)
-    summarise(arguments.results)
+    run(arguments.results, arguments.sets, arguments.methods, arguments.part)
 
 
 if __name__ == "__main__":

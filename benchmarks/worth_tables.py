@@ -1,0 +1,192 @@
+"""Tables of the results of `worth_at_the_top.py`, as Markdown.
+
+    python benchmarks/worth_tables.py benchmarks/results/worth_at_the_top.jsonl [--into docs/howto/worth-at-the-top.md]
+
+With `--into`, what stands between the two marks of the page is written anew.
+"""
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from low_rates import RATES
+from result_lines import read_lines
+from scipy.stats import rankdata, wilcoxon
+
+OURS = "TopForest"
+# Models of several kinds at once: shown, but not ranked among single models.
+OF_SEVERAL = ("StackingClassifier", "TopBlend")
+SHORT = {"winequality-white": "white wine", "bank_marketing": "bank", "protein_homo": "protein",
+         "creditcard_fraud": "cards"}  # fmt: skip
+CRITERIA = {
+    "at 1 %": "Share of positives found at a false positive rate of 1 %",
+    "mean": "Mean of the shares found at the rates 0.2, 0.5, 1, 2 and 5 %",
+}
+START, END = "<!-- tables -->", "<!-- end of tables -->"
+
+
+@dataclass(frozen=True)
+class Results:
+    """Shares found, by set, method and split; seconds likewise."""
+
+    cells: dict[tuple[str, str, int], dict]
+
+    @classmethod
+    def of(cls, path):
+        """Of a file; a cell that was run twice counts once, by its last line."""
+        rows = [line for line in read_lines(path) if "method" in line]
+        return cls({(row["set"], row["method"], row["split"]): row for row in rows})
+
+    @property
+    def sets(self):
+        """Names of the sets, in the order of the file."""
+        return list(dict.fromkeys(name for name, _, _ in self.cells))
+
+    def splits(self, name, method):
+        """The splits that were run."""
+        return sorted(split for one, other, split in self.cells if (one, other) == (name, method))
+
+    def expected(self, name):
+        """The splits that any method was run on."""
+        return sorted({split for one, _, split in self.cells if one == name})
+
+    def complete(self):
+        """The methods that were run on all splits of all sets, best mean rank first."""
+        methods = dict.fromkeys(method for _, method, _ in self.cells)
+        whole = [m for m in methods if all(self.splits(name, m) == self.expected(name) for name in self.sets)]
+        ranks = self.ranks(whole, "mean")
+        return sorted(whole, key=lambda method: ranks[method])
+
+    def missing(self):
+        """How many splits of which sets are missing, by method that is not complete."""
+        methods = dict.fromkeys(method for _, method, _ in self.cells)
+        gaps = {m: {name: len(self.expected(name)) - len(self.splits(name, m)) for name in self.sets} for m in methods}
+        return {m: {name: n for name, n in of.items() if n} for m, of in gaps.items() if any(of.values())}
+
+    def found(self, name, method, criterion):
+        """The criterion, split by split."""
+        shares = np.array([self.cells[name, method, split]["found"] for split in self.splits(name, method)])
+        return shares[:, RATES.index(0.01)] if criterion == "at 1 %" else shares.mean(axis=1)
+
+    def means(self, methods, criterion):
+        """One row a set, one column a method."""
+        return np.array([[self.found(name, m, criterion).mean() for m in methods] for name in self.sets])
+
+    def ranks(self, methods, criterion):
+        """Mean over sets of the rank by the mean over splits: 1 is best."""
+        if not methods:
+            return {}
+        ranks = [rankdata(-np.round(row, 9)) for row in self.means(methods, criterion)]
+        return dict(zip(methods, np.mean(ranks, axis=0), strict=True))
+
+    def seconds(self, name, method, key):
+        """Mean over splits."""
+        return float(np.mean([self.cells[name, method, split][key] for split in self.splits(name, method)]))
+
+
+def table_of_sets(results, methods, criterion):
+    """One line a method: the mean of every set, the mean of all, and mean ranks; the best of a set is bold."""
+    means = results.means(methods, criterion)
+    everyone, single = results.ranks(methods, criterion), results.ranks(singles(methods), criterion)
+    names = [SHORT.get(name, name) for name in results.sets]
+    lines = [line_of(["method", *names, "mean", "rank", "rank of single"]), "|---|" + "---|" * (len(names) + 3)]
+    for place, method in enumerate(methods):
+        cells = [bold_if(f"{row[place]:.3f}", row[place] >= row.max() - 1e-9) for row in means]
+        rank = f"{single[method]:.2f}" if method in single else "–"
+        lines.append(line_of([method, *cells, f"{means[:, place].mean():.3f}", f"{everyone[method]:.2f}", rank]))
+    splits = [str(len(results.expected(name))) for name in results.sets]
+    return [*lines, line_of(["splits", *splits, "", "", ""])]
+
+
+def table_of_duels(results, methods):
+    """One line a peer: sets won, tied and lost by both criteria, and how likely as much is by chance."""
+    heads = [f"{what}, {criterion}" for criterion in CRITERIA for what in ("won : tied : lost", "difference", "p")]
+    lines = [line_of([f"`{OURS}` against", *heads]), "|---|" + "---|" * len(heads)]
+    for peer in (method for method in methods if method != OURS):
+        cells = []
+        for criterion in CRITERIA:
+            difference = np.round(np.subtract(*results.means([OURS, peer], criterion).T), 9)
+            won, lost = int(np.sum(difference > 0)), int(np.sum(difference < 0))
+            p = wilcoxon(difference).pvalue if np.any(difference) else 1.0
+            cells += [f"{won} : {len(difference) - won - lost} : {lost}", f"{difference.mean():+.3f}", f"{p:.3f}"]
+        lines.append(line_of([peer, *cells]))
+    return lines
+
+
+def table_of_times(results, methods):
+    """One line a method: processor seconds of tuning and of the last fit, in the mean of sets and on some."""
+    shown = [name for name in ("oil_spill", "mammography", "hiva", "creditcard_fraud") if name in results.sets]
+    heads = ["tuning, mean", "fit, mean", *(f"fit, {SHORT.get(name, name)}" for name in shown)]
+    lines = [line_of(["method", *heads]), "|---|" + "---|" * len(heads)]
+    for method in methods:
+        tuning = np.mean([results.seconds(name, method, "tuning_seconds") for name in results.sets])
+        fits = {name: results.seconds(name, method, "fit_seconds") for name in results.sets}
+        cells = [f"{tuning:.1f}" if tuning else "–", f"{np.mean(list(fits.values())):.2f}"]
+        lines.append(line_of([method, *cells, *(f"{fits[name]:.2f}" for name in shown)]))
+    return lines
+
+
+def singles(methods):
+    """Those that are one model each."""
+    return [method for method in methods if method not in OF_SEVERAL]
+
+
+def line_of(cells):
+    """A line of a table."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def bold_if(text, best):
+    """Bold, if it is the best."""
+    return f"**{text}**" if best else text
+
+
+def told_about(path):
+    """When and by what the cells were made."""
+    lines = read_lines(path)
+    dates = sorted(line["date"] for line in lines)
+    versions = [line for line in lines if "versions" in line][-1]
+    packages = ", ".join(f"{name} {version}" for name, version in versions["versions"].items())
+    return f"Run from {dates[0]} to {dates[-1]} (UTC), one thread a model, {versions['cores']} cores: {packages}."
+
+
+def rendered(path):
+    """All tables of a file of results."""
+    results = Results.of(path)
+    methods = results.complete()
+    parts = [told_about(path), ""]
+    for criterion, words in CRITERIA.items():
+        parts += [f"**{words}**, mean over splits:", "", *table_of_sets(results, methods, criterion), ""]
+    if OURS in methods:
+        parts += [f"**`{OURS}` against each**, sets by their means; p of the Wilcoxon signed-rank test over sets:", ""]
+        parts += [*table_of_duels(results, methods), ""]
+    parts += ["**Seconds of the processor**, mean over splits:", "", *table_of_times(results, methods), ""]
+    if missing := results.missing():
+        gaps = [f"{method} ({', '.join(f'{n} of {name}' for name, n in of.items())})" for method, of in missing.items()]
+        parts += [f"Not run to the end, and left out above; splits that are missing: {'; '.join(gaps)}.", ""]
+    return "\n".join(parts)
+
+
+def put_into(page, text):
+    """Write what stands between the marks of a page anew."""
+    inside = re.compile(re.escape(START) + ".*" + re.escape(END), re.DOTALL)
+    whole = page.read_text(encoding="utf-8")
+    page.write_text(inside.sub(lambda _: f"{START}\n{text}{END}", whole), encoding="utf-8")
+
+
+def main():
+    """Print the tables, or put them into a page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--into", type=Path)
+    arguments = parser.parse_args()
+    if arguments.into is None:
+        print(rendered(arguments.results))
+    else:
+        put_into(arguments.into, rendered(arguments.results))
+
+
+if __name__ == "__main__":
+    main()
