@@ -128,6 +128,10 @@ class LeafMatrix(OwnStorage):
     def __abs__(self) -> Self:
         return replace(self, values=np.abs(self.values), extra=np.abs(self.extra))
 
+    def sums(self, leaf_values: Floats) -> Floats:
+        """The sum of the values of the leaves of each row, where all trees count."""
+        return replace(self, values=np.ones(len(self))) @ leaf_values
+
     def matvec(self, w: Floats) -> Floats:
         """X w, in blocks of rows on all cores; each sum is over the trees in their order."""
         w, scores = np.ascontiguousarray(w, np.float64), np.zeros(len(self))

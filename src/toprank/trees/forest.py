@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import (
+    _safe_indexing,
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+    gen_batches,
+)
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -27,15 +34,17 @@ from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.log import logger
 from toprank.matrices.leaves import LeafMatrix
-from toprank.trees.head_choice import Candidate, Judged, Jury, TrainingLeaves, chosen, fitted
+from toprank.trees.grove import Grove, as_list
+from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.sources import Forest
 from toprank.trees.table_columns import TableColumns, is_frame
+from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
 
 # Penalties that alpha="auto" compares, and the multiple of the budget that is tried as τ of the best one.
 ALPHAS, _WIDER = (10.0, 1.0, 0.1, 0.01, 0.001), 5.0
-# What the prior is multiplied by: its penalty is that of the leaves over the square.
-_FREEDOM = 5.0
+# Rows whose leaves ensembles of others find at a time.
+_BLOCK_ROWS = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -56,10 +65,20 @@ class TopForest(BinaryClassifier):
     Rows may be arrays, with NaN for gaps, or frames of pandas or polars with numbers, text and categories. A category
     that was not in the training rows counts as missing.
 
+    With `trees`, the leaves of other ensembles get the values, and their own scores are the priors, a column each. A
+    model that is in production, frozen, keeps its trees: only its leaf values move, towards the budget on the rows of
+    `fit`, which should be rows that it has not seen. Rows then go to the ensembles as they are.
+
     Parameters
     ----------
     tau : float, default=0.01
         The budget: the share of the negatives that may be above the threshold, strictly between 0 and 1.
+    trees : estimator or list of estimators, optional
+        Ensembles whose leaves get the values, as in `LeafFeatures`: ExtraTrees, RandomForest, GradientBoosting or
+        HistGradientBoosting of scikit-learn, models of LightGBM, XGBoost or CatBoost. In a
+        `sklearn.frozen.FrozenEstimator` they keep their trees; otherwise they are cloned and fitted, and those of which
+        all trees have seen all rows once more for each of five folds. By default two forests of extra trees, one for
+        the prior.
     head : estimator, optional
         A linear estimator of the top family with a convex objective, such as ``TauFPL(tau=0.01)``. By default
         `PatMatNP`, of which τ is chosen too.
@@ -68,7 +87,8 @@ class TopForest(BinaryClassifier):
     honest : bool or "auto", default="auto"
         Whether the head learns from honest leaves, those of the trees that did not draw a row, or from all.
     n_estimators : int, default=300
-        Number of trees of each of the two forests.
+        Number of trees of each of the two forests. It, `min_samples_leaf` and `max_features` are for the forests that
+        are grown by default, not for `trees`.
     min_samples_leaf : int, default=3
         Number of rows that a leaf has at least, in the trees whose leaves get new values.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
@@ -89,10 +109,17 @@ class TopForest(BinaryClassifier):
         What was chosen ("prior_alone", "alpha", "tau", "honest"), its "worth" (the mean share of the positives found at
         false positive rates around the budget, on rows that the head has not seen), that of the prior alone
         ("worth_of_prior"), "why" in words, and all "candidates".
-    trees_ : PlainTrees
-        The trees of both forests as arrays.
+    trees_ : PlainTrees or None
+        The trees of all ensembles as arrays, one after the other. None where one of them reads rows in a way of its
+        own: HistGradientBoosting, LightGBM, XGBoost and CatBoost.
+    sources_ : list of estimators
+        The ensembles of `trees` as they are fitted, in the order of their trees; empty for those grown by default.
+    n_leaves_ : ndarray of shape (n_trees,)
+        Number of leaves of each tree.
     leaf_values_ : ndarray of shape (n_leaves,)
-        What each leaf adds to the score, tree by tree.
+        What each leaf adds to the score: the leaves of the first tree, of the second, and so on. Within a tree, leaves
+        have the order of their nodes in scikit-learn and XGBoost, and the numbers of the library in LightGBM and
+        CatBoost.
     threshold_ : float
         The score above which a row is positive: so that the share τ of the negatives is above it, on rows that the head
         has not seen, by the trees that did not draw them. With few trees these scores spread more than those of new
@@ -129,6 +156,7 @@ class TopForest(BinaryClassifier):
     """
 
     tau: float = 0.01
+    trees: Any = None
     head: Any = None
     alpha: float | Literal["auto"] = "auto"
     honest: bool | Literal["auto"] = "auto"
@@ -175,23 +203,27 @@ class TopForest(BinaryClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         random = check_random_state(self.random_state)
-        X, y = self._training_rows(X, y)
+        X, y = self._training_rows(X, y) if self.trees is None else self._rows_for_sources(X, y)
         self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weights > 0
-        X, positive, weights = X[kept], positive[kept], weights[kept]
+        if not kept.all():
+            X, positive, weights = _safe_indexing(X, np.flatnonzero(kept)), positive[kept], weights[kept]
         if positive.all() or not positive.any():
             raise ValueError(
                 f"TopForest needs rows of both classes with a weight; only one class is left: "
                 f"{self.classes_[int(positive.any())]!r}"
             )
-        rows, shares = self._grow(X, positive, weights, random)
+        grove = self._grow(X, positive, weights, random)
+        rows, priors = training_leaves(grove, X, positive, weights, random)
+        if self.honest is True:
+            grove.check_honest()
         best, candidates = self._choose(rows, random)
         self._say("fitting the head")
         head = fitted(self._head(), best.candidate, rows)
-        self._keep(head, best, shares, rows)
-        self.selection_ = _told(best, candidates, getattr(head, "tau", None))
+        self._keep(head, best, grove, priors, rows)
+        self.selection_ = told(best, candidates, getattr(head, "tau", None))
 
     def _training_rows(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Any]:
         """Rows in single precision, and labels; what the columns hold is kept."""
@@ -202,45 +234,46 @@ class TopForest(BinaryClassifier):
             _check_feature_names(self, names, reset=True)
         return read, y
 
-    def _grow(
-        self, X: NDArray[np.float32], positive: Mask, weights: Floats, random: np.random.RandomState
-    ) -> tuple[TrainingLeaves, Floats]:
-        """The trees; the honest leaves of the rows with their prior, and the shares of positives in its leaves."""
-        self._say(f"growing two forests of {self.n_estimators} trees on {len(X):,} rows")
-        grown = [self._forest(size, X, positive, weights, random) for size in (self.min_samples_leaf, 1)]
-        of_leaves, of_prior = [_honest_leaves(source, X) for source in grown]
-        self.trees_ = PlainTrees.joined([source.trees for source in grown])
-        shares = _shares_of_leaves(grown[1].model)
-        prior = of_prior @ (shares / np.sqrt(of_prior.n_trees))
-        drawn_always = of_prior.squared_norms() == 0  # no tree is left; the mean says nothing, and nothing wrong
-        prior[drawn_always] = prior[~drawn_always].mean() if not drawn_always.all() else 0.0
-        self._centre, self._scale = float(prior.mean()), float(prior.std()) or 1.0
-        column = _FREEDOM * (prior - self._centre) / self._scale
-        return TrainingLeaves(of_leaves.with_extra(column[:, None]), positive, weights), shares
+    def _rows_for_sources(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Rows as they are, for ensembles that read them in their own way, and labels."""
+        self._columns = TableColumns({})
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        _check_feature_names(self, X, reset=True)
+        _check_n_features(self, X, reset=True)
+        return X, y
 
-    def _forest(
-        self, size: int, X: NDArray[np.float32], positive: Mask, weights: Floats, random: np.random.RandomState
-    ) -> Forest:
-        forest = ExtraTreesClassifier(
-            self.n_estimators, min_samples_leaf=size, max_features=self.max_features, bootstrap=True,
-            n_jobs=self.n_jobs, random_state=random.randint(2**31 - 1),
-        )  # fmt: skip
-        return Forest(forest.fit(X, positive, sample_weight=weights))
+    def _grow(self, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState) -> Grove:
+        """The ensembles: those of `trees`, or one forest for the leaves and one for the prior."""
+        y, n = positive.astype(np.int64), X.shape[0]
+        if self.trees is not None:
+            self._say(f"growing or reading the trees of the sources on {n:,} rows")
+            return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random)
+        self._say(f"growing two forests of {self.n_estimators} trees on {n:,} rows")
+        forests = [
+            ExtraTreesClassifier(
+                self.n_estimators, min_samples_leaf=size, max_features=self.max_features, bootstrap=True
+            )
+            for size in (self.min_samples_leaf, 1)
+        ]
+        of_leaves, of_prior = Grove.of(forests, X, y, weights, self.n_jobs, random).parts
+        return Grove((replace(of_leaves, is_prior=False), replace(of_prior, gets_values=False)))
 
     def _head(self) -> Any:
         head = PatMatNP(tau=self.tau) if self.head is None else clone(self.head)
         return head.set_params(tol=self.tol, threshold="trained")
 
-    def _candidates(self) -> list[Candidate]:
+    def _candidates(self, honesty: Sequence[bool]) -> list[Candidate]:
         """What is compared; a parameter that is given is not varied."""
         alphas = ALPHAS if self.alpha == "auto" else (float(self.alpha),)
-        honest = (True, False) if self.honest == "auto" else (self.honest,)
+        honest = honesty if self.honest == "auto" else (self.honest,)
         heads = [Candidate(alpha, None, one) for alpha in alphas for one in honest]
         return [Candidate(1.0, None, honest=True, prior_alone=True), *heads] if self.alpha == "auto" else heads
 
     def _choose(self, rows: TrainingLeaves, random: np.random.RandomState) -> tuple[Judged, list[Judged]]:
         """The best candidate, with scores of all rows, and all candidates."""
-        candidates = self._candidates()
+        candidates = self._candidates(rows.honesty)
         self._say(f"comparing {len(candidates)} heads on rows that they have not seen")
         jury = Jury.of(rows, self.tau, random)
         found = jury.judged(self._head(), candidates)
@@ -256,21 +289,29 @@ class TopForest(BinaryClassifier):
         (of_all,) = everything.judged(self._head(), [best.candidate])
         return replace(best, scores=of_all.scores), found
 
-    def _keep(self, head: Any, best: Judged, shares: Floats, rows: TrainingLeaves) -> None:
-        """Set the attributes of the fitted model: one value a leaf for the leaves and the prior together."""
-        coef, n_trees = head.coef_[0].astype(np.float64), self.n_estimators
-        freedom = float(coef[-1]) * _FREEDOM / self._scale
-        of_leaves = np.zeros(int(self.trees_.n_leaves.sum()) - len(shares))
-        if not best.candidate.prior_alone:
-            of_leaves = coef[:-1] / np.sqrt(n_trees)
-        self.leaf_values_ = np.concatenate([of_leaves, freedom * shares / n_trees])
-        of_head = float(head.intercept_[0]) - freedom * self._centre
+    def _keep(self, head: Any, best: Judged, grove: Grove, priors: Sequence[Prior], rows: TrainingLeaves) -> None:
+        """Set the attributes of the fitted model: one value a leaf for the leaves and the priors together."""
+        coef = head.coef_[0].astype(np.float64)
+        of_leaves, of_priors = np.split(coef, [len(coef) - len(priors)])
+        slopes = [best.candidate.freedom * v / prior.scale for v, prior in zip(of_priors, priors, strict=True)]
+        self.leaf_values_ = new_leaf_values(grove, of_leaves / np.sqrt(rows.whole.n_trees), slopes, priors)
+        shift = sum(slope * prior.centre for slope, prior in zip(slopes, priors, strict=True))
         negatives = ~rows.positive
-        self.threshold_ = _upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau) - of_head
+        quantile = _upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau)
+        self.threshold_ = quantile - float(head.intercept_[0]) + shift
         self.intercept_ = np.array([-self.threshold_])
-        self._node_values = self.trees_.node_values(self.leaf_values_)
+        self.n_leaves_ = grove.n_leaves
+        self._keep_trees(grove)
         for name in ("objective_", "dual_objective_", "dual_gap_", "n_iter_", "history_"):
             setattr(self, name, getattr(head, name))
+
+    def _keep_trees(self, grove: Grove) -> None:
+        """The trees as arrays where they are plain; the ensembles where they were given."""
+        plain = [part.source.trees for part in grove.parts if isinstance(part.source, Forest)]
+        self.trees_ = PlainTrees.joined(plain) if len(plain) == len(grove.parts) else None
+        self._node_values: Any = None if self.trees_ is None else self.trees_.node_values(self.leaf_values_)
+        self.sources_ = [] if self.trees is None else grove.models
+        self._grove: Any = None if self.trees is None else grove
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
@@ -278,14 +319,32 @@ class TopForest(BinaryClassifier):
         {rows_and_scores}
         """
         check_is_fitted(self)
-        read = self._columns.read(X)
-        if is_frame(X):
-            _check_feature_names(self, X, reset=False)
-            _check_n_features(self, X, reset=False)
-            read = check_array(read, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
+        if self.trees_ is None:
+            scores = self._scores_of_sources(X)
         else:
-            read = validate_data(self, read, dtype=np.float32, order="C", ensure_all_finite="allow-nan", reset=False)
-        return np.asarray(self.trees_.scores(read, self._node_values) + self.intercept_[0])
+            scores = self.trees_.scores(self._rows_to_score(X), self._node_values)
+        return np.asarray(scores + self.intercept_[0])
+
+    def _rows_to_score(self, X: Any) -> NDArray[np.float32]:
+        read = self._columns.read(X)
+        if not is_frame(X):
+            return np.asarray(
+                validate_data(self, read, dtype=np.float32, order="C", ensure_all_finite="allow-nan", reset=False)
+            )
+        _check_feature_names(self, X, reset=False)
+        _check_n_features(self, X, reset=False)
+        return np.asarray(check_array(read, dtype=np.float32, order="C", ensure_all_finite="allow-nan"))
+
+    def _scores_of_sources(self, X: Any) -> Floats:
+        """The sum of the values of the leaves that the ensembles find."""
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        _check_feature_names(self, X, reset=False)
+        _check_n_features(self, X, reset=False)
+        scores = [
+            LeafMatrix.of(self._grove.leaf_numbers(_safe_indexing(X, block)), self.n_leaves_).sums(self.leaf_values_)
+            for block in gen_batches(X.shape[0], _BLOCK_ROWS)
+        ]
+        return np.concatenate(scores) if scores else np.zeros(0)
 
     def _say(self, text: str) -> None:
         if self.verbose > 0:
@@ -305,34 +364,8 @@ def _is_linear_and_convex(head: Any) -> bool:
     )
 
 
-def _honest_leaves(source: Forest, X: NDArray[np.float32]) -> LeafMatrix:
-    return LeafMatrix.of(source.leaf_numbers(X), source.n_leaves, ~source.seen(len(X)))
-
-
-def _shares_of_leaves(forest: Any) -> Floats:
-    """The share of positives in each leaf, tree by tree."""
-    values = [tree.tree_.value[tree.tree_.children_left < 0, 0, :] for tree in forest.estimators_]
-    return np.concatenate([of_tree[:, 1] / of_tree.sum(axis=1) for of_tree in values])
-
-
 def _upper_quantile(scores: Floats, weights: Floats, share: float) -> float:
     """The least of the scores above which there is at most the share of all weights."""
     order = np.argsort(-scores, kind="stable")
     above = np.cumsum(weights[order]) / weights.sum()
     return float(scores[order[np.searchsorted(above, share, side="right").clip(max=len(order) - 1)]])
-
-
-def _told(best: Judged, candidates: Sequence[Judged], tau: float | None) -> dict[str, Any]:
-    """What was chosen, in numbers and words; `tau` is that of the head."""
-    alone = [one.worth for one in candidates if one.candidate.prior_alone]
-    table = [{**asdict(one.candidate), "worth": one.worth} for one in candidates]
-    prior = alone[0] if alone else None
-    if len(candidates) == 1:
-        why = "no choice was left"
-    elif best.candidate.prior_alone:
-        why = f"no head on the leaves found more than the prior alone, {best.worth:.3f}"
-    else:
-        more = "" if prior is None else f", the prior alone {prior:.3f}"
-        why = f"the best of {len(candidates)} candidates: it found {best.worth:.3f} of the positives{more}"
-    found = {"worth": best.worth, "worth_of_prior": prior, "why": why, "candidates": table}
-    return {**asdict(best.candidate), "tau": tau, **found}

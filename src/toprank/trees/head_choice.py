@@ -1,6 +1,6 @@
 """The choice of a head: penalties, τ and honesty compared on rows that a head has not seen, with the trees as they are.
 
-1. Each row has its honest leaves and its out-of-bag prior: what its own label has not shaped.
+1. Each row has its honest leaves and its prior out of bag or out of fold: what its own label has not shaped.
 2. In each of a few folds, heads are fitted to the other rows along a falling penalty, each from the last one, and score
    the honest leaves of the rows of the fold.
 3. The scores of all folds together are one list for each candidate, and the list of the prior alone is one more. The
@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 
-from toprank.arrays import Floats, Mask, Rows
+from toprank.arrays import Floats, Rows
 from toprank.exceptions import DegenerateSolutionWarning
-from toprank.matrices.leaves import LeafMatrix
 from toprank.metrics.roc import tpr_at_fpr
+from toprank.trees.training_leaves import TrainingLeaves, fold_numbers
 
 # Folds, the tolerance within them, and multiples of the budget whose false positive rates count.
 _FOLDS, _TOLERANCE, _AROUND = 3, 1e-2, (0.2, 0.5, 1.0, 2.0, 5.0)
+# What the prior is multiplied by, where α is not above 1.
+_FREEDOM = 5.0
 # Rows that decide, at most; of more rows all positives, up to a half, and random negatives.
 _MOST_ROWS = 5000
 
@@ -44,31 +45,17 @@ class Candidate:
     prior_alone: bool = False
 
     @property
+    def freedom(self) -> float:
+        """What the prior is multiplied by: its penalty is α over the square, and does not grow with α beyond 1.
+
+        So the values of leaves vanish beside the prior as α grows.
+        """
+        return _FREEDOM * float(np.sqrt(max(self.alpha, 1.0)))
+
+    @property
     def parameters(self) -> dict[str, float]:
         """What to set in the head."""
         return {"alpha": self.alpha} | ({} if self.tau is None else {"tau": self.tau})
-
-
-@dataclass(frozen=True)
-class TrainingLeaves:
-    """What heads are fitted to: honest leaves with the prior as last column, labels and weights."""
-
-    honest: LeafMatrix
-    positive: Mask
-    weights: Floats
-
-    def matrix(self, candidate: Candidate) -> Any:
-        """The rows as a candidate sees them in training."""
-        if candidate.prior_alone:
-            return self.honest.extra
-        return self.honest if candidate.honest else self.honest.masked(self.honest.mask[:, :0])
-
-    def to_score(self, candidate: Candidate) -> Any:
-        """The rows as a candidate scores them: honest always."""
-        return self.honest.extra if candidate.prior_alone else self.honest
-
-    def __getitem__(self, rows: Rows) -> TrainingLeaves:
-        return TrainingLeaves(self.honest[rows], self.positive[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -92,18 +79,18 @@ class Jury:
     def of(cls, rows: TrainingLeaves, budget: float, random: np.random.RandomState, *, all_rows: bool = False) -> Jury:
         """All rows, or a part of many."""
         rows = rows if all_rows else _deciding(rows, random)
-        fewest = int(min(rows.positive.sum(), (~rows.positive).sum()))
-        if fewest < 2:
-            raise ValueError("TopForest needs two rows of each class at least, so that some can judge what others say")
-        folds = StratifiedKFold(min(_FOLDS, fewest), shuffle=True, random_state=random.randint(2**31 - 1))
-        return cls(rows, list(folds.split(rows.weights, rows.positive)), budget)
+        numbers = fold_numbers(rows.positive, _FOLDS, random) if rows.fold_of is None else rows.fold_of
+        folds = [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(int(numbers.max()) + 1)]
+        return cls(rows, folds, budget)
 
     def judged(self, head: Any, candidates: Sequence[Candidate]) -> list[Judged]:
         """All candidates with what they are worth."""
         scores = {candidate: np.zeros(len(self.rows.weights)) for candidate in candidates}
-        for train, test in self.folds:
-            for candidate, model in _along_paths(head, candidates, self.rows[train]):
-                scores[candidate][test] = model.decision_function(self.rows.to_score(candidate)[test])
+        for k, (train, test) in enumerate(self.folds):
+            rows = self.rows.in_fold(k)
+            there, here = rows[train], rows[test]
+            for candidate, model in _along_paths(head, candidates, there):
+                scores[candidate][test] = model.decision_function(to_score(here, candidate))
         return [Judged(one, scores[one], self._worth(scores[one])) for one in candidates]
 
     def _worth(self, scores: Floats) -> float:
@@ -118,10 +105,40 @@ def chosen(candidates: Sequence[Judged]) -> Judged:
     return max(candidates, key=lambda one: (one.worth, one.candidate.prior_alone, one.candidate.alpha))
 
 
+def told(best: Judged, candidates: Sequence[Judged], tau: float | None) -> dict[str, Any]:
+    """What was chosen, in numbers and words; `tau` is that of the head."""
+    alone = [one.worth for one in candidates if one.candidate.prior_alone]
+    table = [{**asdict(one.candidate), "worth": one.worth} for one in candidates]
+    prior = alone[0] if alone else None
+    if len(candidates) == 1:
+        why = "no choice was left"
+    elif best.candidate.prior_alone:
+        why = f"no head on the leaves found more than the prior alone, {best.worth:.3f}"
+    else:
+        more = "" if prior is None else f", the prior alone {prior:.3f}"
+        why = f"the best of {len(candidates)} candidates: it found {best.worth:.3f} of the positives{more}"
+    found = {"worth": best.worth, "worth_of_prior": prior, "why": why, "candidates": table}
+    return {**asdict(best.candidate), "tau": tau, **found}
+
+
 def fitted(head: Any, candidate: Candidate, rows: TrainingLeaves) -> Any:
     """A head with the parameters of a candidate, fitted to all rows."""
     model = clone(head).set_params(**candidate.parameters)
-    return model.fit(rows.matrix(candidate), rows.positive, sample_weight=rows.weights)
+    return model.fit(to_fit(rows, candidate), rows.positive, sample_weight=rows.weights)
+
+
+def to_fit(rows: TrainingLeaves, candidate: Candidate) -> Any:
+    """The rows as a candidate sees them in training."""
+    prior = candidate.freedom * rows.prior
+    if candidate.prior_alone:
+        return prior
+    return (rows.honest if candidate.honest else rows.whole).with_extra(prior)
+
+
+def to_score(rows: TrainingLeaves, candidate: Candidate) -> Any:
+    """The rows as a candidate scores them: honest always."""
+    prior = candidate.freedom * rows.prior
+    return prior if candidate.prior_alone else rows.honest.with_extra(prior)
 
 
 def _along_paths(head: Any, candidates: Sequence[Candidate], rows: TrainingLeaves) -> Iterator[tuple[Candidate, Any]]:
@@ -135,7 +152,7 @@ def _along_paths(head: Any, candidates: Sequence[Candidate], rows: TrainingLeave
         with warnings.catch_warnings():  # what matters is what the scores are worth
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", DegenerateSolutionWarning)
-            model.fit(rows.matrix(candidate), rows.positive, sample_weight=rows.weights)
+            model.fit(to_fit(rows, candidate), rows.positive, sample_weight=rows.weights)
         yield candidate, model
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from toprank.base import Estimator, anew_or_unchanged
 from toprank.checks import require_choice
-from toprank.exceptions import InputError
 from toprank.matrices.leaves import LeafMatrix
-from toprank.trees.sources import source_of
+from toprank.trees.grove import Grove, as_list
 
 
 @dataclass(eq=False, repr=False)
@@ -126,8 +123,8 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             The leaves.
         """
         self.fit(X, y, sample_weight)
-        numbers = self._leaf_numbers(X)
-        return self._given(numbers, self._used(len(numbers)) if self.honest else None)
+        numbers = self._grove.leaf_numbers(X)
+        return self._given(numbers, self._grove.unseen(len(numbers)) if self.honest else None)
 
     def transform(self, X: Any) -> Any:
         """The leaves of rows in all trees.
@@ -144,7 +141,7 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
-        numbers = self._leaf_numbers(X)
+        numbers = self._grove.leaf_numbers(X)
         _check_n_features(self, X, reset=False)
         return self._given(numbers, None)
 
@@ -165,66 +162,17 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         names = [f"tree{t}_leaf{k}" for t, count in enumerate(self.n_leaves_) for k in range(count)]
         return np.array(names, dtype=object)
 
-    def _ensembles(self) -> list[Any]:
-        """The ensembles as given, or the default one."""
-        if self.trees is None:
-            return [ExtraTreesClassifier(300, min_samples_leaf=3, bootstrap=True)]
-        given = list(self.trees) if isinstance(self.trees, Sequence) else [self.trees]
-        if not given:
-            raise InputError.of("trees", self.trees, "must have an ensemble at least", "use {trees=None}")
-        return given
-
     def _grow(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
-        random = check_random_state(self.random_state)
-        fitted = [self._fitted(ensemble, X, y, sample_weight, random) for ensemble in self._ensembles()]
-        sources = [source_of(model) for model, _ in fitted]
-        for source in sources:
-            _check_features(source.model, X)
+        if self.trees is None:
+            ensembles = [ExtraTreesClassifier(300, min_samples_leaf=3, bootstrap=True)]
+        else:
+            ensembles = as_list(self.trees)
+        grove = Grove.of(ensembles, X, y, sample_weight, self.n_jobs, check_random_state(self.random_state))
         _check_feature_names(self, X, reset=True)
         _check_n_features(self, X, reset=True)
-        self.trees_ = [model for model, _ in fitted]
-        self.n_leaves_ = np.concatenate([source.n_leaves for source in sources])
-        self._sources, self._frozen = sources, [frozen for _, frozen in fitted]
+        self.trees_, self.n_leaves_, self._grove = grove.models, grove.n_leaves, grove
         if self.honest:
-            self._check_honest()
-
-    def _fitted(
-        self, ensemble: Any, X: Any, y: Any, sample_weight: ArrayLike | None, random: np.random.RandomState
-    ) -> tuple[Any, bool]:
-        """A fitted ensemble, and whether it was so before."""
-        if isinstance(ensemble, FrozenEstimator):
-            return ensemble.estimator, True
-        if not (hasattr(ensemble, "fit") and hasattr(ensemble, "get_params")):
-            source_of(ensemble)  # says what is wrong with it
-        model = clone(ensemble)
-        parameters = model.get_params(deep=False)
-        if "random_state" in parameters and parameters["random_state"] is None:
-            model.set_params(random_state=random.randint(2**31 - 1))
-        if "n_jobs" in parameters and parameters["n_jobs"] is None and self.n_jobs is not None:
-            model.set_params(n_jobs=self.n_jobs)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return model.fit(X, y, **weights), False
-
-    def _leaf_numbers(self, X: Any) -> NDArray[Any]:
-        """The leaves of rows in all trees, numbered within each tree."""
-        parts = [source.leaf_numbers(X) for source in self._sources]
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
-
-    def _used(self, n_rows: int) -> NDArray[np.bool_]:
-        """Which trees have not seen which training row."""
-        parts = []
-        for source, frozen in zip(self._sources, self._frozen, strict=True):
-            parts.append(np.ones((n_rows, len(source.n_leaves)), bool) if frozen else ~source.seen(n_rows))
-        return np.hstack(parts)
-
-    def _check_honest(self) -> None:
-        for source, frozen in zip(self._sources, self._frozen, strict=True):
-            if not frozen and not source.is_bagged:
-                raise InputError.saying(
-                    "{honest=True} needs trees that have not seen each row, but all trees of {model} have; use a "
-                    "forest with bootstrap=True, or {honest=False}",
-                    model=type(source.model).__name__,
-                )
+            grove.check_honest()
 
     def _given(self, numbers: NDArray[Any], used: NDArray[np.bool_] | None) -> Any:
         leaves = LeafMatrix.of(numbers, self.n_leaves_, used)
@@ -238,16 +186,3 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
-
-
-def _check_features(model: Any, X: Any) -> None:
-    """Refuse rows of another number of features than a frozen ensemble was fitted to."""
-    fitted, shape = getattr(model, "n_features_in_", None), tuple(getattr(X, "shape", ()))
-    if fitted is not None and len(shape) == 2 and shape[1] != fitted:
-        raise InputError.saying(
-            "X has {found} features, but the trees of {model} were fitted to {fitted} features; pass the columns that "
-            "they know",
-            found=shape[1],
-            model=type(model).__name__,
-            fitted=fitted,
-        )

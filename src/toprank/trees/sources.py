@@ -1,4 +1,4 @@
-"""Where trees come from: for each kind of ensemble its leaf numbers, and which rows its trees have seen.
+"""Where trees come from: for each kind of ensemble its leaf numbers and values, and which rows its trees have seen.
 
 A source is found by the module of the model, so that no library is loaded to recognise its models.
 """
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils.validation import validate_data
 
-from toprank.arrays import Mask
+from toprank.arrays import Floats, Mask
 from toprank.exceptions import InputError
 from toprank.matrices.leaves import number_type
 from toprank.trees.plain_trees import PlainTrees
@@ -37,6 +38,10 @@ class TreeSource(ABC):
     @abstractmethod
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
         """The leaf of each row in each tree, numbered from 0 within the tree."""
+
+    @abstractmethod
+    def leaf_values(self) -> Floats:
+        """What each leaf adds to the score of the model itself, tree by tree; a constant of the score is left out."""
 
     @property
     def is_bagged(self) -> bool:
@@ -68,6 +73,24 @@ class Forest(TreeSource):
             return self.trees.leaf_numbers(X)
         nodes = np.asarray(self.model.apply(X)).reshape(X.shape[0], -1).astype(np.int64)
         return np.asarray(self.trees.leaf[nodes + self.trees.roots])
+
+    def leaf_values(self) -> Floats:
+        """Shares of positives or means over the number of trees; steps of boosting times the learning rate."""
+        trees = [tree.tree_ for tree in np.ravel(self.model.estimators_)]
+        values = np.concatenate([tree.value[tree.children_left < 0, 0, :] for tree in trees])
+        if values.shape[1] > 2:
+            raise _several_classes(self.model)
+        if values.shape[1] == 2:
+            values = values[:, 1:] / values.sum(axis=1, keepdims=True)
+        if not hasattr(self.model, "learning_rate"):
+            return np.asarray(values[:, 0] / len(trees))
+        if not isinstance(self.model.init_, DummyClassifier | DummyRegressor | str):
+            raise InputError.saying(
+                "the scores of {model} begin with those of another model, {init=}, and are no sum over leaves; fit it "
+                "with {init=None}",
+                model=type(self.model).__name__,
+            )
+        return np.asarray(values[:, 0] * self.model.learning_rate)
 
     @property
     def is_bagged(self) -> bool:
@@ -103,6 +126,11 @@ class Histograms(TreeSource):
             numbers[:, t] = tree.predict(X, *known, 1)
         return numbers
 
+    def leaf_values(self) -> Floats:
+        """The steps of boosting."""
+        nodes = [trees[0].nodes for trees in self.model._predictors]
+        return np.concatenate([of_tree["value"][of_tree["is_leaf"].astype(bool)] for of_tree in nodes])
+
 
 def _numbering(predictor: Any) -> Any:
     """A copy of the predictor of a tree, whose leaves have their numbers as values."""
@@ -113,39 +141,74 @@ def _numbering(predictor: Any) -> Any:
 
 
 class LightGBM(TreeSource):
-    """Models of LightGBM."""
+    """Models and boosters of LightGBM."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        booster = model.booster_
+        booster = getattr(model, "booster_", model)
         if booster.num_model_per_iteration() > 1:
             raise _several_classes(model)
         lines = booster.model_to_string(num_iteration=booster.best_iteration).splitlines()
-        self.n_leaves = np.array([int(line.split("=")[1]) for line in lines if line.startswith("num_leaves=")])
+        if "is_linear=1" in lines:
+            raise InputError.saying(
+                "the leaves of {model} have linear models in place of values; fit it with {linear_tree=False}",
+                model=type(model).__name__,
+            )
+        self.values = [_numbers_of(line) for line in lines if line.startswith("leaf_value=")]
+        self.n_leaves = np.array([len(of_tree) for of_tree in self.values])
 
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
         """The numbers that the model has for its leaves."""
         return np.asarray(self.model.predict(X, pred_leaf=True)).reshape(-1, len(self.n_leaves))
 
+    def leaf_values(self) -> Floats:
+        """As the model file has them."""
+        return np.concatenate(self.values)
+
+
+def _numbers_of(line: str) -> Floats:
+    return np.array(line.split("=")[1].split(), dtype=np.float64)
+
 
 class XGBoost(TreeSource):
-    """Models of XGBoost."""
+    """Models and boosters of XGBoost; the leaves of a tree are numbered in the order of its nodes."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        content = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        content = json.loads(bytes(booster.save_raw("json")))["learner"]
         if int(content["learner_model_param"]["num_class"]) > 1:
             raise _several_classes(model)
-        best = getattr(model, "best_iteration", None) if model.early_stopping_rounds else None
-        trees = content["gradient_booster"]["model"]["trees"][: None if best is None else best + 1]
+        grown = content["gradient_booster"]
+        if grown["name"] == "gblinear":
+            raise InputError.of("trees", model, "must be ensembles of trees", "use {booster='gbtree'}")
+        best = model.best_iteration if getattr(model, "early_stopping_rounds", None) else None
+        trees = grown.get("gbtree", grown)["model"]["trees"][: None if best is None else best + 1]
         ends = [np.array(tree["left_children"]) < 0 for tree in trees]
         self.numbers = [np.cumsum(of_tree) - 1 for of_tree in ends]
         self.n_leaves = np.array([int(of_tree.sum()) for of_tree in ends])
+        weights = grown.get("weight_drop", np.ones(len(trees)))
+        conditions = [np.array(tree["split_conditions"], dtype=np.float64) for tree in trees]  # of a leaf its value
+        parts = zip(weights[: len(trees)], conditions, ends, strict=True)
+        self.values = np.concatenate([w * of_tree[end] for w, of_tree, end in parts])
 
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
         """From the numbers of the nodes."""
-        nodes = np.asarray(self.model.apply(X)).astype(np.int64).reshape(-1, len(self.numbers))
+        nodes = self._nodes(X).astype(np.int64).reshape(-1, len(self.numbers))
         return np.stack([numbers[of_tree] for numbers, of_tree in zip(self.numbers, nodes.T, strict=True)], axis=1)
+
+    def _nodes(self, X: Any) -> NDArray[Any]:
+        if hasattr(self.model, "apply"):
+            return np.asarray(self.model.apply(X))
+        import xgboost
+
+        categorical = any(kind == "c" for kind in self.model.feature_types or ())
+        rows = xgboost.DMatrix(X, enable_categorical=categorical)
+        return np.asarray(self.model.predict(rows, pred_leaf=True))
+
+    def leaf_values(self) -> Floats:
+        """As the model file has them, for dart with the weights of the trees."""
+        return self.values
 
 
 class CatBoost(TreeSource):
@@ -161,6 +224,10 @@ class CatBoost(TreeSource):
         """The numbers that the model has for its leaves."""
         return np.asarray(self.model.calc_leaf_indexes(X))
 
+    def leaf_values(self) -> Floats:
+        """As the model has them."""
+        return np.asarray(self.model.get_leaf_values(), dtype=np.float64)
+
 
 # Module and attribute by which a fitted model is recognised, and its source.
 _KINDS: tuple[tuple[str, str, type[TreeSource]], ...] = (
@@ -168,7 +235,9 @@ _KINDS: tuple[tuple[str, str, type[TreeSource]], ...] = (
     ("sklearn.ensemble._gb", "estimators_", Forest),
     ("sklearn.ensemble._hist_gradient_boosting.gradient_boosting", "_predictors", Histograms),
     ("lightgbm", "booster_", LightGBM),
+    ("lightgbm", "model_to_string", LightGBM),
     ("xgboost", "get_booster", XGBoost),
+    ("xgboost", "save_raw", XGBoost),
     ("catboost", "calc_leaf_indexes", CatBoost),
 )
 

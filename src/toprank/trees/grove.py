@@ -1,0 +1,143 @@
+"""A grove: ensembles of trees, grown here or frozen, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from toprank.arrays import Mask
+from toprank.exceptions import InputError
+from toprank.trees.sources import TreeSource, source_of
+
+
+@dataclass(frozen=True)
+class Part:
+    """A fitted ensemble of a grove."""
+
+    source: TreeSource
+    is_frozen: bool
+    """Whether it was fitted before, to other rows."""
+    gets_values: bool = True
+    """Whether its leaves get values of their own from the head of a `TopForest`."""
+    is_prior: bool = True
+    """Whether its own score is a column of that head."""
+
+    @property
+    def has_unseen(self) -> bool:
+        """Whether a training row has trees that it has not helped to grow."""
+        return self.is_frozen or self.source.is_bagged
+
+    def unseen(self, n_rows: int) -> Mask:
+        """Which trees each training row has not helped to grow."""
+        if self.is_frozen:
+            return np.ones((n_rows, len(self.source.n_leaves)), bool)
+        return ~self.source.seen(n_rows)
+
+
+@dataclass(frozen=True)
+class Grove:
+    """Fitted ensembles, whose trees stand one after the other."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(
+        cls, ensembles: Sequence[Any], X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None,
+        random: np.random.RandomState,
+    ) -> Grove:  # fmt: skip
+        """The frozen ensembles as they are, and clones of the others, fitted; those without a seed get one."""
+        parts = []
+        for ensemble in ensembles:
+            is_frozen = isinstance(ensemble, FrozenEstimator)
+            model = ensemble.estimator if is_frozen else _fitted(ensemble, X, y, sample_weight, n_jobs, random)
+            part = Part(source_of(model), is_frozen)
+            _check_features(model, X)
+            parts.append(part)
+        return cls(tuple(parts))
+
+    def regrown(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Grove:
+        """The same with ensembles of which all trees have seen all rows fitted to these rows in place of theirs."""
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return Grove(tuple(
+            part if part.has_unseen else replace(part, source=source_of(clone(part.source.model).fit(X, y, **weights)))
+            for part in self.parts
+        ))  # fmt: skip
+
+    @property
+    def models(self) -> list[Any]:
+        """The fitted ensembles."""
+        return [part.source.model for part in self.parts]
+
+    @property
+    def n_leaves(self) -> NDArray[np.int64]:
+        """Number of leaves of each tree."""
+        return np.concatenate([part.source.n_leaves for part in self.parts])
+
+    def leaf_numbers(self, X: Any) -> NDArray[Any]:
+        """The leaves of rows in all trees, numbered within each tree."""
+        found = [part.source.leaf_numbers(X) for part in self.parts]
+        return found[0] if len(found) == 1 else np.hstack(found)
+
+    def unseen(self, n_rows: int) -> Mask:
+        """Which trees each training row has not helped to grow."""
+        return np.hstack([part.unseen(n_rows) for part in self.parts])
+
+    def check_honest(self) -> None:
+        """Refuse ensembles of which all trees have seen all rows."""
+        for part in self.parts:
+            if not part.has_unseen:
+                raise InputError.saying(
+                    "{honest=True} needs trees that have not seen each row, but all trees of {model} have; use a "
+                    "forest with bootstrap=True, or {honest=False}",
+                    model=type(part.source.model).__name__,
+                )
+
+
+def as_list(trees: Any) -> list[Any]:
+    """One ensemble or several."""
+    given = list(trees) if isinstance(trees, Sequence) else [trees]
+    if not given:
+        raise InputError.of("trees", trees, "must have an ensemble at least", "use {trees=None}")
+    return given
+
+
+def _fitted(
+    ensemble: Any, X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None, random: np.random.RandomState
+) -> Any:
+    if not (hasattr(ensemble, "fit") and hasattr(ensemble, "get_params")):
+        source_of(ensemble)  # says what is wrong with it
+    model = clone(ensemble)
+    parameters = model.get_params(deep=False)
+    if "random_state" in parameters and parameters["random_state"] is None:
+        model.set_params(random_state=random.randint(2**31 - 1))
+    if "n_jobs" in parameters and parameters["n_jobs"] is None and n_jobs is not None:
+        model.set_params(n_jobs=n_jobs)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return model.fit(X, y, **weights)
+
+
+def _check_features(model: Any, X: Any) -> None:
+    """Refuse rows of another number of features than a frozen ensemble was fitted to."""
+    fitted, shape = _n_features(model), tuple(getattr(X, "shape", ()))
+    if fitted is not None and len(shape) == 2 and shape[1] != fitted:
+        raise InputError.saying(
+            "X has {found} features, but the trees of {model} were fitted to {fitted} features; pass the columns that "
+            "they know",
+            found=shape[1],
+            model=type(model).__name__,
+            fitted=fitted,
+        )
+
+
+def _n_features(model: Any) -> int | None:
+    """The number of features of a fitted ensemble, or of a booster."""
+    if hasattr(model, "n_features_in_"):
+        return int(model.n_features_in_)
+    of_booster = getattr(model, "num_features", getattr(model, "num_feature", None))
+    return None if of_booster is None else int(of_booster())

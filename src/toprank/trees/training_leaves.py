@@ -1,0 +1,190 @@
+"""What the head of a `TopForest` learns from: leaves of the training rows, and priors that no own label has shaped.
+
+A prior is the score of an ensemble itself: of a frozen one as it is, of a forest by the trees that did not draw a row.
+Where all trees have seen all rows, as in boosting, ensembles are grown without each fold, and score its rows; their
+leaves take the place of the final ones when heads are compared on that fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
+
+from toprank.arrays import Floats, Mask, Rows
+from toprank.matrices.leaves import LeafMatrix
+from toprank.trees.grove import Grove, Part
+
+# Folds for ensembles of which all trees have seen all rows.
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class TrainingLeaves:
+    """Leaves of the training rows and their priors, with labels and weights."""
+
+    whole: LeafMatrix
+    """The leaves in all trees."""
+    honest: LeafMatrix
+    """Those in the trees that the row has not helped to grow; of boosting all of them."""
+    prior: Floats
+    """A column for each prior, of mean 0 and deviation 1."""
+    positive: Mask
+    weights: Floats
+    can_be_honest: bool = True
+    """Whether there are such trees in every ensemble."""
+    fold_of: Rows | None = None
+    """The fold of each row, where ensembles were grown without each fold; else None."""
+    of_folds: tuple[tuple[LeafMatrix, LeafMatrix], ...] = ()
+    """All and honest leaves in these."""
+
+    @property
+    def honesty(self) -> tuple[bool, ...]:
+        """Whether heads may learn from honest leaves, from all, or from both because they differ."""
+        if not self.can_be_honest:
+            return (False,)
+        return (True,) if self.honest is self.whole else (True, False)
+
+    def in_fold(self, fold: int) -> TrainingLeaves:
+        """The same with leaves of trees that have not seen the rows of the fold."""
+        if not self.of_folds:
+            return self
+        whole, honest = self.of_folds[fold]
+        return replace(self, whole=whole, honest=honest, of_folds=())
+
+    def __getitem__(self, rows: Rows) -> TrainingLeaves:
+        whole, honest = _some_rows(self.whole, self.honest, rows)
+        return replace(
+            self, whole=whole, honest=honest, prior=self.prior[rows], positive=self.positive[rows],
+            weights=self.weights[rows], fold_of=None if self.fold_of is None else self.fold_of[rows],
+            of_folds=tuple(_some_rows(*matrices, rows) for matrices in self.of_folds),
+        )  # fmt: skip
+
+
+def _some_rows(whole: LeafMatrix, honest: LeafMatrix, rows: Rows) -> tuple[LeafMatrix, LeafMatrix]:
+    some = whole[rows]
+    return some, some if honest is whole else honest[rows]
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The score of an ensemble as a column of mean 0 and deviation 1."""
+
+    leaf_values: Floats
+    centre: float
+    scale: float
+
+
+def training_leaves(
+    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState
+) -> tuple[TrainingLeaves, list[Prior]]:
+    """The leaves of the training rows, and the priors of the ensembles that are one."""
+    regrown = _without_each_fold(grove, X, positive, weights, random)
+    leaves = [_leaves_of(part, X) for part in grove.parts]
+    priors, columns = [], []
+    for number, part in enumerate(grove.parts):
+        if not part.is_prior:
+            continue
+        scores = _scores(part, leaves[number])
+        for out, other in [] if part.has_unseen else regrown:
+            without = other.parts[number]
+            scores[out] = _scores(without, _leaves_of(without, _safe_indexing(X, out)))
+        priors.append(Prior(part.source.leaf_values(), float(scores.mean()), float(scores.std()) or 1.0))
+        columns.append((scores - priors[-1].centre) / priors[-1].scale)
+    whole, honest = _joined(grove, leaves)
+    found = TrainingLeaves(
+        whole, honest, np.stack(columns, axis=1), positive, weights,
+        can_be_honest=all(part.has_unseen for part in grove.parts if part.gets_values),
+        fold_of=_fold_of([out for out, _ in regrown]),
+        of_folds=tuple(_joined(other, [_leaves_of(part, X) for part in other.parts]) for _, other in regrown),
+    )  # fmt: skip
+    return found, priors
+
+
+def fold_numbers(positive: Mask, n_folds: int, random: np.random.RandomState) -> Rows:
+    """The fold of each row; each has rows of both classes."""
+    fewest = int(min(positive.sum(), (~positive).sum()))
+    if fewest < 2:
+        raise ValueError("TopForest needs two rows of each class at least, so that some can judge what others say")
+    folds = StratifiedKFold(min(n_folds, fewest), shuffle=True, random_state=random.randint(2**31 - 1))
+    numbers = np.empty(len(positive), np.intp)
+    for number, (_, test) in enumerate(folds.split(positive, positive)):
+        numbers[test] = number
+    return numbers
+
+
+def _without_each_fold(
+    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState
+) -> list[tuple[Rows, Grove]]:
+    """The rows of each fold, and the grove grown without them; none where every row has trees to be judged by."""
+    if all(part.has_unseen for part in grove.parts):
+        return []
+    numbers, found = fold_numbers(positive, _FOLDS, random), []
+    for fold in range(int(numbers.max()) + 1):
+        kept = np.flatnonzero(numbers != fold)
+        without = grove.regrown(_safe_indexing(X, kept), positive[kept].astype(np.int64), weights[kept])
+        found.append((np.flatnonzero(numbers == fold), without))
+    return found
+
+
+def _fold_of(folds: Sequence[Rows]) -> Rows | None:
+    """The fold of each row, if there are folds."""
+    if not folds:
+        return None
+    numbers = np.empty(sum(map(len, folds)), np.intp)
+    for number, rows in enumerate(folds):
+        numbers[rows] = number
+    return numbers
+
+
+@dataclass(frozen=True)
+class _LeavesOfPart:
+    numbers: Any
+    unseen: Mask | None
+    """None: all trees count for all rows."""
+
+
+def _leaves_of(part: Part, X: Any) -> _LeavesOfPart:
+    numbers = part.source.leaf_numbers(X)
+    is_bagged = not part.is_frozen and part.source.is_bagged
+    return _LeavesOfPart(numbers, part.unseen(len(numbers)) if is_bagged else None)
+
+
+def _scores(part: Part, leaves: _LeavesOfPart) -> Floats:
+    """The scores of an ensemble itself, by the trees that count, times the number of all trees over theirs."""
+    matrix = LeafMatrix.of(leaves.numbers, part.source.n_leaves, leaves.unseen)
+    scores: Floats = matrix @ (part.source.leaf_values() * np.sqrt(matrix.n_trees))
+    drawn_always = matrix.squared_norms() == 0  # no tree is left; the mean says nothing, and nothing wrong
+    scores[drawn_always] = scores[~drawn_always].mean() if not drawn_always.all() else 0.0
+    return scores
+
+
+def _joined(grove: Grove, leaves: list[_LeavesOfPart]) -> tuple[LeafMatrix, LeafMatrix]:
+    """All and honest leaves in the trees of the ensembles whose leaves get values."""
+    chosen = [(part, one) for part, one in zip(grove.parts, leaves, strict=True) if part.gets_values]
+    numbers = np.hstack([one.numbers for _, one in chosen])
+    n_leaves = np.concatenate([part.source.n_leaves for part, _ in chosen])
+    whole = LeafMatrix.of(numbers, n_leaves)
+    if all(one.unseen is None for _, one in chosen):
+        return whole, whole
+    unseen = [np.ones(one.numbers.shape, bool) if one.unseen is None else one.unseen for _, one in chosen]
+    return whole, LeafMatrix.of(numbers, n_leaves, np.hstack(unseen))
+
+
+def new_leaf_values(grove: Grove, of_leaves: Floats, slopes: Sequence[float], priors: Sequence[Prior]) -> Floats:
+    """What each leaf adds to the score: its own value, and the slope of the prior times what it adds to that."""
+    starts = np.cumsum([0, *(part.source.n_leaves.sum() for part in grove.parts)])
+    values = np.zeros(int(starts[-1]))
+    used, of_prior = 0, iter(zip(slopes, priors, strict=True))
+    for part, first, last in zip(grove.parts, starts, starts[1:], strict=False):
+        if part.gets_values and len(of_leaves):  # none of the prior alone
+            values[first:last] += of_leaves[used : used + last - first]
+            used += last - first
+        if part.is_prior:
+            slope, prior = next(of_prior)
+            values[first:last] += slope * prior.leaf_values
+    return values
