@@ -35,8 +35,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
 from top_cases import fit, fit_seconds, load_case
-from worth_at_the_top import TUNING_ROWS, load_set, some_rows
+from worth_at_the_top import MOST_ROWS, TUNING_ROWS
 from worth_methods import GAMMAS, lightgbm_default
+from worth_sets import load_set, some_rows
 
 from toprank import NeymanPearsonClassifier, PatMatNP, TauFPL, TopSearchCV
 from toprank.datasets import split_two_thirds
@@ -153,7 +154,7 @@ def held_out_negatives(name, y, train, seed):
     """Rows of the training part to fit to, and negatives of it for the threshold."""
     negatives = np.random.default_rng(seed).permutation(train[y[train] == 0])
     held_out = negatives[: int((0.6 if name == "oil_spill" else 0.5) * len(negatives))]
-    return some_rows(y, np.setdiff1d(train, held_out), seed), held_out
+    return some_rows(y, np.setdiff1d(train, held_out), seed, MOST_ROWS), held_out
 
 
 def tuned(model, grid, X, y, rows, seed):

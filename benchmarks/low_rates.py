@@ -19,8 +19,13 @@ def one_split(model, X, y, seed, most_rows):
     start = time.perf_counter()
     model.fit(X[train], y[train])
     seconds = time.perf_counter() - start
-    found = [tpr_at_fpr(y[test], raw_scores(model, X[test]), max_fpr=rate) for rate in RATES]
+    found = shares_found(y[test], raw_scores(model, X[test]))
     return found[RATES.index(0.01)], np.mean(found), seconds
+
+
+def shares_found(y, scores):
+    """The share of positives above each of the rates."""
+    return [float(tpr_at_fpr(y, scores, max_fpr=rate)) for rate in RATES]
 
 
 def raw_scores(model, X):

@@ -15,65 +15,24 @@ by a look at test rows. All models have one thread, and seconds are those of the
 """
 
 import argparse
-import functools
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
-from low_rates import RATES
+from low_rates import shares_found
 from result_lines import append_line, note_versions, read_lines
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from worth_methods import METHODS, top_scores
+from worth_sets import SETS, load_set, some_rows
 
-from toprank.datasets import binarize, load, load_task, split_two_thirds
-from toprank.metrics import tpr_at_fpr
+from toprank.datasets import split_two_thirds
 
-# Set and number of splits.
-SETS = {
-    "oil_spill": 10,
-    "yeast": 10,
-    "abalone": 10,
-    "winequality-white": 10,
-    "satimage": 10,
-    "mammography": 10,
-    "hiva": 10,
-    "letter": 5,
-    "bank_marketing": 3,
-    "protein_homo": 3,
-    "creditcard_fraud": 3,
-}
 MOST_ROWS = 8000
 TUNING_ROWS = 3000
 TEST_ROWS = 60_000
 PACKAGES = ("toprank", "numpy", "scikit-learn", "lightgbm", "xgboost", "catboost")
-
-
-@functools.cache
-def load_set(name):
-    """X in float32 and y; of white wine the bad ones, quality 4 or lower."""
-    if name == "winequality-white":
-        data = load(name)
-        return data.X.astype(np.float32), binarize(data.y, positive=(3, 4))
-    data = load_task(name)
-    return data.X.astype(np.float32), data.y
-
-
-def some_rows(y, rows, seed, most=MOST_ROWS):
-    """All rows, or `most` of them: the positives, up to a half, and random negatives."""
-    if len(rows) <= most:
-        return rows
-    rng = np.random.default_rng(seed)
-    positives, negatives = rng.permutation(rows[y[rows] == 1]), rng.permutation(rows[y[rows] == 0])
-    positives = positives[: most // 2]
-    return np.sort(np.concatenate([positives, negatives[: most - len(positives)]]))
-
-
-def found(model, X, y):
-    """The share of positives found at each of the rates."""
-    scores = top_scores(model, X)
-    return [float(tpr_at_fpr(y, scores, max_fpr=rate)) for rate in RATES]
 
 
 def tuned(estimator, points, X, y, seed):
@@ -82,14 +41,21 @@ def tuned(estimator, points, X, y, seed):
     means = []
     for point in points:
         models = [clone(estimator).set_params(**point).fit(X[train], y[train]) for train, _ in folds]
-        means.append(np.mean([found(model, X[test], y[test]) for model, (_, test) in zip(models, folds, strict=True)]))
+        means.append(
+            np.mean(
+                [
+                    shares_found(y[test], top_scores(model, X[test]))
+                    for model, (_, test) in zip(models, folds, strict=True)
+                ]
+            )
+        )
     return points[int(np.argmax(means))]
 
 
 def one_split(method, X, y, seed):
     """What the tuned model finds on the test part, its parameters, and the seconds of tuning and of the last fit."""
     train, test = split_two_thirds(y, stratify=True, random_state=seed)
-    train, test = some_rows(y, train, seed), some_rows(y, test, seed, TEST_ROWS)
+    train, test = some_rows(y, train, seed, MOST_ROWS), some_rows(y, test, seed, TEST_ROWS)
     tune = some_rows(y, train, seed, TUNING_ROWS)
     estimator, points = method.estimator(seed), method.points(X.shape[1])
     start = time.process_time()
@@ -101,7 +67,7 @@ def one_split(method, X, y, seed):
     model = clone(estimator).set_params(**chosen).fit(X[train], y[train])
     fitted = time.process_time()
     return {
-        "found": found(model, X[test], y[test]),
+        "found": shares_found(y[test], top_scores(model, X[test])),
         "tuning_seconds": round(ready - start, 3),
         "fit_seconds": round(fitted - ready, 3),
         "chosen": chosen | selected(model),

@@ -109,8 +109,8 @@ def many_features(d):
 
 
 def forest_points(d):
-    """Six: sizes of leaves and numbers of features."""
-    return crossed(min_samples_leaf=[1, 3, 10], max_features=["sqrt", many_features(d)])
+    """Four: sizes of leaves, and more features a split."""
+    return crossed(min_samples_leaf=[1, 3, 10]) + crossed(min_samples_leaf=[3], max_features=[many_features(d)])
 
 
 def lightgbm_points(d):
@@ -122,11 +122,9 @@ def lightgbm_points(d):
 
 
 def xgboost_points(d):
-    """Twelve, like those of LightGBM."""
-    size = {"max_depth": [3, 6], "learning_rate": [0.03, 0.1]}
-    plain = crossed(**size)
-    sampled = crossed(**size, min_child_weight=[1, 5], subsample=[0.7], colsample_bytree=[0.7])
-    return plain + sampled
+    """Six: depth, learning rate, sampling of rows and features."""
+    sampled = crossed(max_depth=[3, 6], learning_rate=[0.03, 0.1], subsample=[0.7], colsample_bytree=[0.7])
+    return crossed(max_depth=[3, 6], learning_rate=[0.1]) + sampled
 
 
 def kernel_points(d):

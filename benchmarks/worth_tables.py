@@ -6,7 +6,6 @@ With `--into`, what stands between the two marks of the page is written anew.
 """
 
 import argparse
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ CRITERIA = {
     "at 1 %": "Share of positives found at a false positive rate of 1 %",
     "mean": "Mean of the shares found at the rates 0.2, 0.5, 1, 2 and 5 %",
 }
-START, END = "<!-- tables -->", "<!-- end of tables -->"
+MARKS = ("<!-- tables -->", "<!-- end of tables -->")
 
 
 @dataclass(frozen=True)
@@ -169,11 +168,12 @@ def rendered(path):
     return "\n".join(parts)
 
 
-def put_into(page, text):
-    """Write what stands between the marks of a page anew."""
-    inside = re.compile(re.escape(START) + ".*" + re.escape(END), re.DOTALL)
-    whole = page.read_text(encoding="utf-8")
-    page.write_text(inside.sub(lambda _: f"{START}\n{text}{END}", whole), encoding="utf-8")
+def put_into(page, text, marks):
+    """Write what stands between the two marks of a page anew."""
+    start, end = marks
+    before, _, rest = page.read_text(encoding="utf-8").partition(start)
+    after = rest.partition(end)[2]
+    page.write_text(f"{before}{start}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main():
@@ -185,7 +185,7 @@ def main():
     if arguments.into is None:
         print(rendered(arguments.results))
     else:
-        put_into(arguments.into, rendered(arguments.results))
+        put_into(arguments.into, rendered(arguments.results), MARKS)
 
 
 if __name__ == "__main__":
