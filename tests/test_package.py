@@ -21,6 +21,7 @@ MODULES = [
     "toprank.boosting",
     "toprank.datasets",
     "toprank.decision",
+    "toprank.explanation",
     "toprank.metrics",
     "toprank.online",
 ]

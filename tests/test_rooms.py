@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trees": {"base", "estimators", "matrices", "metrics"},
     "pairwise": {"base", "matrices", "metrics", "solvers"},
     "inspection": {"base", "decision"},
+    "explanation": {"decision", "inspection"},
     "persistence": {"base"},
     "selection": {"base", "decision", "estimators", "inspection", "metrics", "pairwise"},
     "plots": {"decision", "inspection", "ranking"},

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         boosting,
         datasets,
         decision,
+        explanation,
         files,
         metrics,
         online,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from toprank.estimators.path import path
     from toprank.estimators.top import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
     from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, PositiveClassWarning
+    from toprank.explanation.contributions import contributions
+    from toprank.explanation.importance import importance_at_the_top
+    from toprank.explanation.reasons import reasons
     from toprank.online.adaoam import AdaOAM
     from toprank.online.cbr import CBR
     from toprank.online.oam import OAM
@@ -80,9 +84,12 @@ __all__ = [
     "blending",
     "boosting",
     "compare",
+    "contributions",
     "datasets",
     "decision",
+    "explanation",
     "files",
+    "importance_at_the_top",
     "load",
     "metrics",
     "online",
@@ -90,6 +97,7 @@ __all__ = [
     "path",
     "persistence",
     "plots",
+    "reasons",
     "report",
     "save",
     "selection",
@@ -112,8 +120,11 @@ HOMES = {
     "TopSearchCV": "selection.search",
     "WMWRanker": "pairwise.wmw",
     "compare": "selection.compare",
+    "contributions": "explanation.contributions",
+    "importance_at_the_top": "explanation.importance",
     "load": "persistence.model_file",
     "path": "estimators.path",
+    "reasons": "explanation.reasons",
     "save": "persistence.model_file",
     "stream": "streams.run",
     "to_onnx": "deployment.export",

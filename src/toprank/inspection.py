@@ -179,5 +179,12 @@ def linear_coefficients(estimator: Any) -> NDArray[np.float64] | None:
     return np.asarray(coefficients.ravel()) if coefficients.size == coefficients.shape[-1] else None
 
 
+def column_names(X: Any) -> list[str]:
+    """Names of the columns of a table, else x0, x1, …, as scikit-learn calls them."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    return [f"x{number}" for number in range(X.shape[1])]
+
+
 def _is_plumbing(level: Any) -> bool:
     return isinstance(level, FrozenEstimator) or hasattr(level, "steps")

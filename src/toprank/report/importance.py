@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, get_tags
 
-from toprank.inspection import Anatomy, Part, linear_coefficients
+from toprank.inspection import Anatomy, Part, column_names, linear_coefficients
 from toprank.metrics import partial_auc_score
 from toprank.plots._display import scores_of
 from toprank.ranking.tie_runs import Floats
@@ -63,13 +63,6 @@ def importance(model: Any, parts: Anatomy, X: Any, positive: NDArray[np.bool_], 
             "nothing was computed."
         )
     return _shuffled(model, X, columns, positive, pos_label)
-
-
-def column_names(X: Any) -> list[str]:
-    """Names of the columns of a table, else x0, x1, …, as scikit-learn calls them."""
-    if hasattr(X, "columns"):
-        return [str(name) for name in X.columns]
-    return [f"x{number}" for number in range(X.shape[1])]
 
 
 def _standardised_coefficients(part: Part, X: Any) -> Floats | None:

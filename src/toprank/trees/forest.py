@@ -37,6 +37,7 @@ from toprank.matrices.leaves import LeafMatrix
 from toprank.trees.grove import Grove, as_list
 from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, told
 from toprank.trees.plain_trees import PlainTrees
+from toprank.trees.shapley import shapley_values
 from toprank.trees.sources import Forest
 from toprank.trees.table_columns import TableColumns, is_frame
 from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
@@ -324,6 +325,33 @@ class TopForest(BinaryClassifier):
         else:
             scores = self.trees_.scores(self._rows_to_score(X), self._node_values)
         return np.asarray(scores + self.intercept_[0])
+
+    def contributions(self, X: Any) -> tuple[Floats, float]:
+        """The Shapley value of each feature in the score of each row, and the mean score of the training rows.
+
+        A feature that is not known goes both ways at a split, by the shares of the training rows there. What the
+        features add and the mean together are the decision function. `toprank.reasons` tells it in words.
+
+        Parameters
+        ----------
+        X : {array-like, dataframe} of shape (n_samples, n_features)
+            Rows to explain.
+
+        Returns
+        -------
+        contributions : ndarray of shape (n_samples, n_features)
+            What each feature adds to the score of each row.
+        base : float
+            The mean of the scores.
+        """
+        check_is_fitted(self)
+        if self.trees_ is None:
+            raise InputError.of(
+                "trees", self.trees, "must be forests of scikit-learn, of which it is known how many rows go each way",
+                "ask the library that grew them, which has contributions of its own",
+            )  # fmt: skip
+        contributions, mean = shapley_values(self.trees_, self._node_values, self._rows_to_score(X))
+        return contributions, mean + float(self.intercept_[0])
 
     def _rows_to_score(self, X: Any) -> NDArray[np.float32]:
         read = self._columns.read(X)
