@@ -17,6 +17,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 
 from toprank.base import Estimator
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
+from toprank.plain_data import plain
 
 # Rules that keep the one estimator that they fitted.
 _ONE_INSIDE = (AlertShareClassifier, TopKClassifier, FixedThresholdClassifier, TunedThresholdClassifierCV)
@@ -104,7 +105,7 @@ def _descend(model: Any, preparation: tuple[Any, ...], levels: list[Any], parts:
         _descend(first, preparation, levels, parts)
         for other in others:
             _descend(other, preparation, [], parts)
-    elif isinstance(model, _ONE_INSIDE):
+    elif isinstance(model, _ONE_INSIDE) and hasattr(model, "estimator_"):
         _descend(model.estimator_, preparation, levels, parts)
     elif hasattr(model, "best_estimator_"):
         _descend(model.best_estimator_, preparation, levels, parts)
@@ -136,6 +137,25 @@ def certificate_of(model: Any) -> float | None:
     inside = _inside(model)
     gaps = [gap for gap in map(certificate_of, inside) if gap is not None]
     return max(gaps) if inside and len(gaps) == len(inside) else None
+
+
+def about(model: Any) -> dict[str, Any]:
+    """What a file says of its model without making it, in plain data: "class", "steps", "parameters", "certificate".
+
+    A model that knows its columns is described by the estimator in it.
+    """
+    model = getattr(model, "inner", model)
+    first = anatomy(model).parts[0]
+    parameters = {name: value for name, value in model.get_params().items() if not hasattr(value, "get_params")}
+    said: dict[str, Any] = plain(
+        {
+            "class": type(model).__name__,
+            "steps": [type(step).__name__ for step in (*first.steps, first.estimator)],
+            "parameters": {name: value for name, value in parameters.items() if not name.endswith("steps")},
+            "certificate": certificate_of(model),
+        }
+    )
+    return said
 
 
 def _inside(model: Any) -> list[Any]:

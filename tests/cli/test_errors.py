@@ -80,7 +80,7 @@ def test_defects_say_so_and_show_themselves_on_demand(fitted, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("toprank.cli.model_files.load_any", broken)
+    monkeypatch.setattr("toprank.persistence.glance.glance", broken)
     with pytest.raises(AssertionError):
         run("info", fitted / "model.toprank")
     monkeypatch.setenv("TOPRANK_DEBUG", "1")

@@ -10,7 +10,7 @@ from toprank import PatMatNP, load, save
 from toprank.exceptions import InputError
 from toprank.files import TableError, evaluate_file, fit_file
 from toprank.files.alert_rule import AlertRule
-from toprank.files.summary import plain
+from toprank.plain_data import plain
 
 
 def payments(n=6000, shift=0.0, start=0, seed=0):

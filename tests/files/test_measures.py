@@ -6,8 +6,8 @@ from scipy.stats import binomtest
 
 from toprank.cli.describing import measures_text
 from toprank.files.measures import measure
-from toprank.files.summary import plain
 from toprank.metrics import positives_at_top, precision_at_k, tpr_at_fpr, wmw_score
+from toprank.plain_data import plain
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -73,8 +73,8 @@ def _evaluate_model(data: str, path: str, output: Output, **given: Any) -> None:
     from toprank.cli.describing import measures_text
     from toprank.cli.model_files import load_model
     from toprank.files import evaluate_file
-    from toprank.files.summary import plain
     from toprank.inspection import scorer_of
+    from toprank.plain_data import plain
 
     fitted = load_model(path, output)
     measures = evaluate_file(data, fitted, **given)
@@ -87,7 +87,7 @@ def _evaluate_scores(data: str, scores: list[str], model: str | None, output: Ou
     from toprank.cli.describing import compared_text
     from toprank.cli.model_files import load_model
     from toprank.files import evaluate_scores
-    from toprank.files.summary import plain
+    from toprank.plain_data import plain
 
     fitted = None if model is None else load_model(model, output)
     measures = evaluate_scores(data, scores, model=fitted, **given)

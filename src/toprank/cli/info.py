@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from toprank.cli import options
 from toprank.cli.output import Output, guarded
+from toprank.plain_data import plain
 from toprank.shown_text import printable
 
 _EXTRAS = {
@@ -60,7 +63,7 @@ def info(
         ]
         output.result(record, "\n".join(lines))
         return
-    from toprank.files.open import is_name_of_table
+    from toprank.files.formats import is_name_of_table
 
     if is_name_of_table(model):
         _describe_table(model, output, missing=missing or (), decimal=decimal, thousands=thousands, encoding=encoding)
@@ -102,34 +105,59 @@ def _installation() -> dict[str, Any]:
 
 
 def _model(path: str, output: Output) -> dict[str, Any]:
+    """What is known of a model: what its file says at a glance, or, of earlier versions, the model itself."""
+    return _at_a_glance(path, output) or _loaded(path, output)
+
+
+def _at_a_glance(path: str, output: Output) -> dict[str, Any] | None:
+    from toprank.files.summary_state import SUMMARY
+    from toprank.persistence.glance import glance
+    from toprank.saved_state import StateError
+
+    if not os.path.isfile(path):
+        return None
+    with output.noted_warnings():
+        found = glance(path, "toprank.tables.model.TableModel", ("target", "positive", "id_column", "summary_"))
+    if found is None:
+        return None
+    state = found["state"]
+    summary = state.get("summary_", {})
+    try:
+        SUMMARY.check(summary, {})
+    except StateError:  # a load says what is wrong
+        return None
+    return _record(found["about"], state.get, summary, found["versions"])
+
+
+def _loaded(path: str, output: Output) -> dict[str, Any]:
     from toprank.cli.model_files import load_any
     from toprank.files import TableModel
-    from toprank.files.summary import plain
-    from toprank.inspection import anatomy, certificate_of
+    from toprank.inspection import about
     from toprank.persistence.container import read_container
 
     model = load_any(path, output)
-    table = model if isinstance(model, TableModel) else None
-    inner = model if table is None else getattr(table, "estimator_", table.estimator)
-    first = anatomy(inner).parts[0]
-    parameters = {name: value for name, value in inner.get_params().items() if not hasattr(value, "get_params")}
+    state = vars(model) if isinstance(model, TableModel) else {}
+    versions = read_container(path).header.get("versions", {})
+    return _record(about(model), state.get, state.get("summary_", {}), versions)
+
+
+def _record(
+    about: dict[str, Any], known: Callable[[str], Any], summary: dict[str, Any], versions: dict[str, Any]
+) -> dict[str, Any]:
     return {
-        "class": type(inner).__name__,
-        "steps": [type(step).__name__ for step in (*first.steps, first.estimator)],
-        "parameters": plain({name: value for name, value in parameters.items() if not name.endswith("steps")}),
-        "certificate": certificate_of(inner),
-        "target": getattr(table, "target", None),
-        "positive": getattr(table, "positive", None),
-        "id": getattr(table, "id_column", None),
-        "summary": plain(getattr(table, "summary_", {})),
-        "versions": read_container(path).header.get("versions", {}),
+        **about,
+        "target": known("target"),
+        "positive": known("positive"),
+        "id": known("id_column"),
+        "summary": plain(summary),
+        "versions": versions,
     }
 
 
 def _described(record: dict[str, Any], path: str) -> str:
     from toprank.cli.describing import columns_text, facts
 
-    lines = [f"{path}: {record['class']} of {' → '.join(record['steps'])}"]
+    lines = [f"{path}: {record['class']} of {' → '.join(map(str, record['steps']))}"]
     summary = record["summary"]
     if "data" in summary:  # else it is not of the command line
         data = summary["data"]

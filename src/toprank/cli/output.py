@@ -44,7 +44,7 @@ class Output:
     def result(self, record: dict[str, Any], text: str) -> None:
         """Print the result, for machines with the notes."""
         if self.as_json:
-            from toprank.files.summary import plain
+            from toprank.plain_data import plain
 
             record = {**record, "notes": self.notes}
             typer.echo(json_text(plain(record)))

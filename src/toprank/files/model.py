@@ -10,30 +10,25 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.files.columns import CATEGORY, prepared
+from toprank.files.columns import prepared
 from toprank.files.errors import TableError
-from toprank.files.source import NUMBER, TRUTH
 from toprank.files.spelling import Spelling
+from toprank.files.summary_state import COLUMNS, SUMMARY
 from toprank.saved_state import (
     FEATURES,
     FLAG,
     TWO_CLASSES,
     WORD,
     Array,
-    Chosen,
     Items,
     Kind,
-    Known,
-    Number,
     Part,
     Record,
-    Rule,
     Schema,
     Table,
     count,
 )
 
-_COLUMNS = Table(others=Kind((str,), (NUMBER, TRUTH, CATEGORY)), none=True)
 _MAYBE_WORD = Kind((str,), none=True)
 _LATER_WORD = Kind((str,), none=True, optional=True)  # files of earlier versions have none
 _READING = Table(
@@ -45,50 +40,7 @@ _READING = Table(
     none=True,
     optional=True,  # files of earlier versions have none
 )
-# What the commands read of a summary; `toprank.files.summary` writes it.
-_SUMMARY = Table(
-    {
-        "method": WORD,
-        "parameters": Table(),
-        "data": Table(
-            {
-                "file": WORD,
-                "sha256": Kind((str,), none=True),
-                "rows": count(),
-                "positives": count(),
-                "learned_from": count(),
-                "holdout": Number(0, 1, optional=True),
-                "seed": count(optional=True),
-                "labels_sha256": Kind((str,), optional=True),
-                "in_order": Kind((bool,), optional=True),
-            },
-            optional=True,
-        ),
-        "columns": _COLUMNS,
-        "missing": Table(others=count()),
-        "left_out": Table(others=WORD),
-        "n_features": count(1),
-        "certificate": Number(none=True),
-        "threshold": Table(
-            {
-                "max_fpr": Number(0, 1, none=True),
-                "confidence": Number(0, 1, optional=True),
-                "n_calibration": count(1, optional=True),
-                "per": Rule(none=True, optional=True),
-            }
-        ),
-        "search": Table({"score": Number(none=True)}, none=True),
-        "held_out": Table(none=True),
-        "fitted": WORD,
-    }
-)
 _NEGATIVES = Table({"rows": count(1), "above": count(), "quantiles": Array("f8", (None,))}, optional=True)
-_NOTES = Table({"left_out": Table(optional=True)})
-
-
-def _summary(known: Known, value: Any) -> Rule:
-    """The rule of a summary that the command line wrote, or for notes of anyone else."""
-    return _SUMMARY if isinstance(value, dict) and "data" in value else _NOTES
 
 
 class TableModel(ClassifierMixin, BaseEstimator):
@@ -153,7 +105,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
     saved_state: ClassVar[Schema] = Schema(
         {
             "estimator": Part(("fit",)),
-            "columns": _COLUMNS,
+            "columns": COLUMNS,
             "as_array": FLAG,
             "target": _MAYBE_WORD,
             "positive": _MAYBE_WORD,
@@ -165,7 +117,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
             **FEATURES,
             "estimator_": Part(("decision_function",)),
             "classes_": TWO_CLASSES,
-            "summary_": Chosen(_summary),
+            "summary_": SUMMARY,
             "negatives_": _NEGATIVES,
         },
         fitted="estimator_",
@@ -235,6 +187,11 @@ class TableModel(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(list(self.columns), dtype=object)
             self.n_features_in_ = len(self.columns)
         return self
+
+    @property
+    def inner(self) -> Any:
+        """The estimator that gets the rows, fitted if it is."""
+        return getattr(self, "estimator_", self.estimator)
 
     def rows(self, X: Any) -> Any:
         """A table, or svmlight rows, as the estimator takes it: the columns of the model alone."""

@@ -13,6 +13,7 @@ from toprank.files.content import ending_of, is_pipe, require_uncompressed
 from toprank.files.csv_file import CSVTable
 from toprank.files.csv_rows import CSVFile
 from toprank.files.errors import TableError
+from toprank.files.formats import ENDINGS, FORMATS
 from toprank.files.frame_rows import FrameRows
 from toprank.files.header import is_spreadsheet, refuse_spreadsheet
 from toprank.files.labels import is_finite_number, labels_of
@@ -22,13 +23,6 @@ from toprank.files.rows import RowSource
 from toprank.files.spelling import Spelling
 from toprank.files.svmlight_file import SvmlightFile, SvmlightTable
 
-_ENDINGS = {
-    **dict.fromkeys([".csv", ".tsv", ".txt"], "csv"),
-    **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
-    **dict.fromkeys([".parquet", ".pq"], "parquet"),
-    **dict.fromkeys([".npy", ".npz"], "numpy"),
-}
-FORMATS = ("csv", "svmlight", "parquet", "numpy")
 _TYPED: dict[str, Any] = {"parquet": ParquetTable, "numpy": NumpyTable}
 
 
@@ -43,13 +37,13 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
     else:
         require_choice("format", format, FORMATS)
     ending = ending_of(path)
-    if format is None and ending not in _ENDINGS and not is_pipe(path):
+    if format is None and ending not in ENDINGS and not is_pipe(path):
         raise TableError.saying(
             "the format of {path!r} does not follow from its name; pass {format='csv'}, 'parquet', 'svmlight' or "
             "'numpy'",
             path=path,
         )
-    kind = format or _ENDINGS.get(ending, of_pipe)
+    kind = format or ENDINGS.get(ending, of_pipe)
     if delimiter is not None and kind != "csv":
         raise TableError(f"a delimiter is for CSV, and {path!r} is read as {kind}; leave it out")
     if kind in _TYPED:
@@ -61,14 +55,9 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
     return kind
 
 
-def is_name_of_table(path: str) -> bool:
-    """Whether the name of a file says that it is a table, or a spreadsheet."""
-    return ending_of(path) in _ENDINGS or is_spreadsheet(path)
-
-
 def require_text_name(path: str) -> None:
     """Refuse a name for a new CSV file that says that it is something else."""
-    if _ENDINGS.get(ending_of(path), "csv") != "csv" or is_spreadsheet(path):
+    if ENDINGS.get(ending_of(path), "csv") != "csv" or is_spreadsheet(path):
         raise TableError(
             f"scores are written as CSV, and {path!r} is the name of another format; use a name that ends in .csv, or "
             ".csv.gz to compress it"

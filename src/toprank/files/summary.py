@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 import os
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from toprank.files.content import sum_of
 from toprank.inspection import certificate_of, scorer_of
+from toprank.plain_data import plain
 
 _SHOWN_PARAMETERS = ("tau", "k", "beta", "alpha", "surrogate", "kernel", "gamma")
 
@@ -70,16 +70,3 @@ def _threshold(estimator: Any) -> dict[str, Any]:
     if hasattr(estimator, "expected_share_"):
         return {"max_fpr": None, "share": estimator.share, "n_calibration": estimator.n_calibration_}
     return {"max_fpr": None}
-
-
-def plain(item: Any) -> Any:
-    """An item as JSON can hold it; numbers that are not finite become null."""
-    if isinstance(item, dict):
-        return {str(key): plain(value) for key, value in item.items()}
-    if isinstance(item, list | tuple):
-        return [plain(value) for value in item]
-    if hasattr(item, "tolist") and not isinstance(item, type):
-        return plain(item.tolist())
-    if isinstance(item, float):
-        return item if math.isfinite(item) else None
-    return item if item is None or isinstance(item, bool | int | str) else str(item)

@@ -21,11 +21,12 @@ from toprank.files.measures import About, Measures, measure, require_lengths
 from toprank.files.model import TableModel
 from toprank.files.open import open_for_model, open_table
 from toprank.files.periods import Per, check_per
-from toprank.files.summary import missing_values, plain, summary_of
+from toprank.files.summary import missing_values, summary_of
 from toprank.files.times import Times
 from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
 from toprank.files.watching import Warner, Watcher
 from toprank.log import listening
+from toprank.plain_data import plain
 from toprank.ranking.drift import SURPRISING, ScoreSample
 
 Path = str | os.PathLike[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from toprank.exceptions import Message
@@ -63,7 +63,17 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[type] = 
     """
     if isinstance(model, type) or not hasattr(model, "get_params"):
         raise ModelFileError(f"save takes an estimator, got {model!r:.80}; for arrays use numpy.savez")
-    write_tree(model, path, kind="model", name=type(model).__name__, trusted=trusted)
+    write_tree(model, path, kind="model", name=type(model).__name__, trusted=trusted, about=_about)
+
+
+def _about(model: Any) -> dict[str, Any] | None:
+    """What a model says of itself; nothing if it cannot, as one of a class of the user's own, which is saved anyway."""
+    from toprank.inspection import about
+
+    try:
+        return about(model)
+    except Exception:
+        return None
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
@@ -110,8 +120,19 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[type] = ()) -> Any:
     return read_tree(path, kind="model", trusted=trusted)
 
 
-def write_tree(item: Any, path: str | os.PathLike[str], *, kind: str, name: str, trusted: Iterable[type] = ()) -> None:
-    """Write any item made of plain data and allowed classes; `kind` is what the reader has to ask for."""
+def write_tree(
+    item: Any,
+    path: str | os.PathLike[str],
+    *,
+    kind: str,
+    name: str,
+    trusted: Iterable[type] = (),
+    about: Callable[[Any], dict[str, Any] | None] = lambda item: None,
+) -> None:
+    """Write any item made of plain data and allowed classes; `kind` is what the reader has to ask for.
+
+    `about` makes what the file says of the item to those who only look.
+    """
     encoder = Encoder(AllowedClasses(trusted))
     try:
         root = encoder.value(item, name)
@@ -119,6 +140,9 @@ def write_tree(item: Any, path: str | os.PathLike[str], *, kind: str, name: str,
         raise ModelFileError(f"{name} is nested too deeply for a file; save its parts") from None
     versions = {package: importlib.metadata.version(package) for package in ("toprank", "numpy", "scikit-learn")}
     header = {"kind": kind, "versions": versions, "classes": sorted(encoder.classes), "root": root}
+    says = about(item)
+    if says is not None:
+        header["about"] = says
     write_container(path, {**header, "nodes": encoder.nodes}, encoder.arrays)
 
 
@@ -140,7 +164,7 @@ def read_tree(path: str | os.PathLike[str], *, kind: str, trusted: Iterable[type
     except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError, RecursionError) as error:
         # A well-made file cannot get here; one made up to fit its checksum can, in many ways.
         raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: its content makes no sense ({error})") from error
-    _warn_of_versions(header, os.fspath(path))
+    warn_of_versions(header, os.fspath(path))
     return item
 
 
@@ -163,7 +187,8 @@ def _other_kind(found: Any, wanted: str) -> str:
     return f"it says that it is a {str(found)[:40]!r}, not a {wanted}"
 
 
-def _warn_of_versions(header: dict[str, Any], path: str) -> None:
+def warn_of_versions(header: dict[str, Any], path: str) -> None:
+    """Warn of scikit-learn objects that another version has written."""
     classes, versions = header.get("classes"), header.get("versions")
     of_sklearn = [name for name in classes if str(name).startswith("sklearn.")] if isinstance(classes, list) else []
     written = versions.get("scikit-learn") if isinstance(versions, dict) else None
