@@ -1,6 +1,8 @@
 """Fixtures of the whole suite."""
 
+import itertools
 import signal
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -12,9 +14,33 @@ settings.register_profile("toprank", deadline=None)
 settings.load_profile("toprank")
 
 
-@pytest.fixture(params=[0, 1, 2])
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items):
+    """Of a test marked covering, as few as meet every pair of parameter values stay in the default suite."""
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
+            tests[item.module, item.originalname].append(item)
+    for variants in tests.values():
+        for item in set(variants).difference(_covering(variants)):
+            item.add_marker("slow")
+
+
+def _covering(variants):
+    """Variants of a test in which every value of a parameter meets every value of every other parameter."""
+    (strength,) = variants[0].get_closest_marker("covering").args or (2,)
+    values = {item: [(name, repr(value)) for name, value in item.callspec.params.items()] for item in variants}
+    met = {item: set(itertools.combinations(values[item], strength)) for item in variants}
+    missing, chosen = set.union(*met.values()), []
+    while missing:
+        chosen.append(max(variants, key=lambda item: len(met[item] & missing)))
+        missing -= met[chosen[-1]]
+    return chosen
+
+
+@pytest.fixture(params=[0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def rng(request):
-    """A generator; each test runs with several seeds."""
+    """A generator; each test runs with one seed in the default suite, with two more in the slow one."""
     return np.random.default_rng(request.param)
 
 

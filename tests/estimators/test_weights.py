@@ -24,6 +24,7 @@ def decaying(n, half_life):
     return 0.5 ** (np.arange(n) / half_life)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("surrogate", SURROGATES)
 @pytest.mark.parametrize("half_life", [1, 2.5])
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_quantile_is_the_largest_score_with_enough_rows_above(scores, tau):
     assert Quantile(tau).value(scores, weights) == max(candidates)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES)
 @pytest.mark.parametrize("tau", [1e-4, 0.05, 0.9])
 @pytest.mark.parametrize("beta", [1e-3, 1.0, 50.0])
@@ -121,6 +122,7 @@ def test_the_top_row_alone_is_top_push(surrogate, alpha, kernel, seed):
         np.testing.assert_array_equal(model.fit(X, y).decision_function(X), plain)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("threshold", [TopMean(k=3), Quantile(0.2), SurrogateQuantile(0.1, 1.0, QUADRATIC)], ids=repr)
 @pytest.mark.parametrize("over", ["negatives", "all"])
 @pytest.mark.parametrize("false_positives", [False, True])

@@ -136,6 +136,7 @@ def labelled_leaves(rng, share=None, n_extra=1):
     return LeafMatrix.of(numbers, [6] * 12, used).with_extra(y[:, None] + rng.standard_normal((400, n_extra))), y
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("share", [None, 0.5])
 @pytest.mark.parametrize(
     "model",

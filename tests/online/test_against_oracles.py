@@ -21,6 +21,7 @@ def rows(seed, n=300, d=7):
     return X, y, rng.choice([0.0, 0.5, 1.0, 2.5], size=n)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("storage", [np.asarray, csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("policy", ["fifo", "reservoir"])
 @pytest.mark.parametrize("covariance", ["full", "diag"])
@@ -43,6 +44,7 @@ def test_cbr(covariance, policy, storage, C, growing, kept, rng):
     np.testing.assert_allclose(model.covariance_, sigma, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("policy", ["fifo", "reservoir"])
 @pytest.mark.parametrize("update", ["sequential", "gradient"])
 @pytest.mark.parametrize("C", [0.001, 0.1])

@@ -52,6 +52,7 @@ def random_preferences(rng, graph, n=30, n_pairs=10):
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("summation", ["exact", "direct"])
 @pytest.mark.parametrize("n_pairs", [0, 10])
 @pytest.mark.parametrize("graph", ["full", "chain", "edges", None])

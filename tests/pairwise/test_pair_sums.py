@@ -69,6 +69,7 @@ def hard_points(name, rng):
     }[name]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("function", ALL)
 @pytest.mark.parametrize("signs", ["positive", "mixed", "cancelling"])
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def reference(D, p, alpha):
     return result.x, result.fun
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("graph", ["full", "chain"])
 @pytest.mark.parametrize("solver", ["newton-cg", "ncg"])
 @pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-5])
@@ -217,6 +218,7 @@ def test_permuted_rows_shifted_and_scaled_columns():
     assert WMWRanker(alpha=1e-8).fit(badly_scaled, y).suboptimality_ <= 1e-6
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("solver", ["newton-cg", "ncg"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("alpha", [1e4, 1e6, 1e12])

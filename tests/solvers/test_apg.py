@@ -37,6 +37,7 @@ def exact_optimum(problem):
     return optimum(problem.X, problem.positive, problem.weights, problem.alpha, formulation.surrogate.name, **rule)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("surrogate", SURROGATES)

@@ -134,6 +134,7 @@ def random_point(rng, dual, problem):
     return np.concatenate([alpha, beta])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scaling", [1.0, 0.6])
 @pytest.mark.parametrize("name", ["quadratic", "hinge"])
 @pytest.mark.parametrize("threshold", THRESHOLDS)

@@ -66,6 +66,7 @@ def best_value(problem, tol=1e-9):
     return solution.primal
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SURROGATES)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("alpha", [0.3, 1e-2])
@@ -81,6 +82,7 @@ def test_agrees_with_cvxpy(name, threshold, alpha):
     assert solution.primal == pytest.approx(problem.primal(solution.coef, problem.scores(solution.coef)), rel=1e-12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("name", ["quadratic", "huber", "logistic"])
 @pytest.mark.parametrize("cache", [50.0, SMALL_CACHE])
@@ -259,6 +261,7 @@ def test_default_rank_bounds_the_memory():
     assert low_rank.default_most_rank(Gram(gram.kernel, np.zeros((10, 1)), 1.0)) == 10
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["quadratic", "hinge", "logistic"])
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("size", [20, 1000])

@@ -24,6 +24,7 @@ def make_problem(rng, name, *, alpha=0.1, tau=0.1, beta=1.0, over="negatives", n
     return Problem(wrap(X), positive, rng.uniform(0.5, 2, n), formulation, alpha)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SURROGATES)
 @pytest.mark.parametrize("over", ["negatives", "all"])
 @pytest.mark.parametrize(("alpha", "tau", "beta"), [(1.0, 0.1, 0.3), (1e-2, 0.02, 1.0), (1e-3, 0.3, 3.0)])

@@ -46,6 +46,7 @@ def exact(problem):
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SURROGATES)
 @pytest.mark.parametrize("threshold", THRESHOLDS)
 @pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4])
@@ -109,6 +110,7 @@ def test_collapse_is_found_and_certified(name, threshold, rng):
     assert solution.dual >= 1 - 1e-4
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", SURROGATES)
 @pytest.mark.parametrize("threshold", ["max", "k=3", "15 %"])
 @pytest.mark.parametrize(("of_positives", "factor"), [(True, 1e2), (True, 1e3), (True, 1e6), (False, 1e4)])
