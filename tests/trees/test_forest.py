@@ -232,7 +232,7 @@ def test_it_is_a_classifier_for_the_searches_of_scikit_learn(data):
 def test_progress_is_logged(data, caplog):
     with caplog.at_level("INFO", logger="toprank"):
         TopForest(tau=0.05, n_estimators=5, alpha=1.0, honest=False, random_state=0, verbose=1).fit(*data)
-    assert "growing two forests of 5 trees on 600 rows" in caplog.text
+    assert "growing two forests of 5 trees and boosted ones on 600 rows" in caplog.text
     assert "fitting the head" in caplog.text
 
 

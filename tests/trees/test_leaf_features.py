@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from toprank import LeafFeatures, PatMatNP
 from toprank.matrices.leaves import LeafMatrix
+from toprank.trees.sources import source_of
 
 
 def rows(n=200, seed=0, missing=0.0):
@@ -246,3 +247,16 @@ def test_what_cannot_be_used_says_what_can():
 @parametrize_with_checks([LeafFeatures(ExtraTreesClassifier(5), output="csr", random_state=0)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_boosted_trees_as_arrays_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = np.nan_to_num(X[:, 0] * X[:, 1]) > 0
+    model = HistGradientBoostingClassifier(max_iter=12, min_samples_leaf=3).fit(X[:300], y[:300])
+    source = source_of(model)
+    np.testing.assert_array_equal(source.trees.leaf_numbers(X), source.leaf_numbers(X))
+    scores = source.trees.scores(X, source.trees.node_values(source.leaf_values()))
+    expected = model.decision_function(X)  # with a constant that ranks nothing
+    np.testing.assert_allclose(scores - scores[0], expected - expected[0], atol=1e-12)

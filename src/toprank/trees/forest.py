@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.utils import (
     _safe_indexing,
     check_array,
@@ -38,12 +38,11 @@ from toprank.trees.grove import Grove, as_list
 from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
-from toprank.trees.sources import Forest
 from toprank.trees.table_columns import TableColumns, is_frame
 from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
 
 # Penalties that alpha="auto" compares, and the multiple of the budget that is tried as τ of the best one.
-ALPHAS, _WIDER = (10.0, 1.0, 0.1, 0.01, 0.001), 5.0
+ALPHAS, _WIDER = (1.0, 0.1, 0.01), 5.0
 # Rows whose leaves ensembles of others find at a time.
 _BLOCK_ROWS = 100_000
 
@@ -52,16 +51,17 @@ _BLOCK_ROWS = 100_000
 class TopForest(BinaryClassifier):
     r"""Extra trees whose leaf values are those that are best for the top of the list.
 
-    .. math:: s(x) = v\, s_0(x) + \frac{1}{\sqrt T} \sum_{t=1}^T w_{\ell_t(x)}
+    .. math:: s(x) = \sum_j v_j\, s_j(x) + \frac{1}{\sqrt T} \sum_{t=1}^T w_{\ell_t(x)}
 
-    with :math:`\ell_t(x)` the leaf of x in tree t and the prior :math:`s_0`, the share of positives by a second forest,
-    of fully grown trees. The values w and v minimise a convex objective of the top family, by default that of
-    `PatMatNP`, with its certificate. The prior is nearly free of penalty: a large `alpha` gives back the ranking of
-    that forest, a small one new values for all leaves. Both together are again a plain additive ensemble of trees.
+    with :math:`\ell_t(x)` the leaf of x in tree t and the priors :math:`s_j`, here two: the share of positives by a
+    second forest, of fully grown trees, and the score of gradient boosting. The values w and v minimise a convex
+    objective of the top family, by default that of `PatMatNP`, with its certificate. The priors are nearly free of
+    penalty: a large `alpha` leaves only a mixture of the two models, a small one gives new values to all leaves. All
+    together is again a plain additive ensemble of trees.
 
-    The prior of a training row is out of bag. Penalty, τ and honesty are chosen without growing another tree, by heads
-    on parts of the rows that score the others by the trees that did not draw them; the prior alone is one of the
-    candidates. `selection_` tells what was chosen and what each candidate was worth.
+    The prior of a training row is out of bag, that of boosting out of fold. Penalty, τ and honesty are chosen with
+    these trees, by heads on parts of the rows that score the others by the trees that did not draw them; the priors
+    alone are one of the candidates. `selection_` tells what was chosen and what each candidate was worth.
 
     Rows may be arrays, with NaN for gaps, or frames of pandas or polars with numbers, text and categories. A category
     that was not in the training rows counts as missing.
@@ -78,8 +78,8 @@ class TopForest(BinaryClassifier):
         Ensembles whose leaves get the values, as in `LeafFeatures`: ExtraTrees, RandomForest, GradientBoosting or
         HistGradientBoosting of scikit-learn, models of LightGBM, XGBoost or CatBoost. In a
         `sklearn.frozen.FrozenEstimator` they keep their trees; otherwise they are cloned and fitted, and those of which
-        all trees have seen all rows once more for each of five folds. By default two forests of extra trees, one for
-        the prior.
+        all trees have seen all rows once more for each of five folds. By default a forest of extra trees for the
+        leaves, and for the priors another one and gradient boosting of half as many steps.
     head : estimator, optional
         A linear estimator of the top family with a convex objective, such as ``TauFPL(tau=0.01)``. By default
         `PatMatNP`, of which τ is chosen too.
@@ -111,8 +111,8 @@ class TopForest(BinaryClassifier):
         false positive rates around the budget, on rows that the head has not seen), that of the prior alone
         ("worth_of_prior"), "why" in words, and all "candidates".
     trees_ : PlainTrees or None
-        The trees of all ensembles as arrays, one after the other. None where one of them reads rows in a way of its
-        own: HistGradientBoosting, LightGBM, XGBoost and CatBoost.
+        The trees of all ensembles as arrays, one after the other. None where one that was given reads rows in a way of
+        its own: HistGradientBoosting, LightGBM, XGBoost and CatBoost.
     sources_ : list of estimators
         The ensembles of `trees` as they are fitted, in the order of their trees; empty for those grown by default.
     n_leaves_ : ndarray of shape (n_trees,)
@@ -246,20 +246,29 @@ class TopForest(BinaryClassifier):
         return X, y
 
     def _grow(self, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState) -> Grove:
-        """The ensembles: those of `trees`, or one forest for the leaves and one for the prior."""
+        """The ensembles: those of `trees`, or a forest for the leaves, and a forest and boosted trees as priors."""
         y, n = positive.astype(np.int64), X.shape[0]
         if self.trees is not None:
             self._say(f"growing or reading the trees of the sources on {n:,} rows")
             return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random)
-        self._say(f"growing two forests of {self.n_estimators} trees on {n:,} rows")
+        self._say(f"growing two forests of {self.n_estimators} trees and boosted ones on {n:,} rows")
+        leaves, *priors = Grove.of(self._default_ensembles(), X, y, weights, self.n_jobs, random).parts
+        return Grove((replace(leaves, is_prior=False), *(replace(prior, gets_values=False) for prior in priors)))
+
+    def _default_ensembles(self) -> list[Any]:
+        """The forest whose leaves get values; the forest and the boosted trees that are the priors."""
         forests = [
             ExtraTreesClassifier(
                 self.n_estimators, min_samples_leaf=size, max_features=self.max_features, bootstrap=True
             )
             for size in (self.min_samples_leaf, 1)
         ]
-        of_leaves, of_prior = Grove.of(forests, X, y, weights, self.n_jobs, random).parts
-        return Grove((replace(of_leaves, is_prior=False), replace(of_prior, gets_values=False)))
+        steps = max(self.n_estimators // 2, 1)
+        boosted = HistGradientBoostingClassifier(
+            max_iter=steps, learning_rate=min(7.5 / steps, 0.3), max_leaf_nodes=15, min_samples_leaf=10,
+            max_features=0.3, early_stopping=False,
+        )  # fmt: skip
+        return [*forests, boosted]
 
     def _head(self) -> Any:
         head = PatMatNP(tau=self.tau) if self.head is None else clone(self.head)
@@ -308,8 +317,10 @@ class TopForest(BinaryClassifier):
 
     def _keep_trees(self, grove: Grove) -> None:
         """The trees as arrays where they are plain; the ensembles where they were given."""
-        plain = [part.source.trees for part in grove.parts if isinstance(part.source, Forest)]
-        self.trees_ = PlainTrees.joined(plain) if len(plain) == len(grove.parts) else None
+        sources = [part.source for part in grove.parts]
+        alike = [one.trees for one in sources if self.trees is None or one.reads_single_precision]
+        plain = [trees for trees in alike if trees is not None]
+        self.trees_ = PlainTrees.joined(plain) if len(plain) == len(sources) else None
         self._node_values: Any = None if self.trees_ is None else self.trees_.node_values(self.leaf_values_)
         self.sources_ = [] if self.trees is None else grove.models
         self._grove: Any = None if self.trees is None else grove

@@ -63,11 +63,13 @@ class Grove:
 
     def regrown(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Grove:
         """The same with ensembles of which all trees have seen all rows fitted to these rows in place of theirs."""
+        rows = _without_empty_columns(X)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return Grove(tuple(
-            part if part.has_unseen else replace(part, source=source_of(clone(part.source.model).fit(X, y, **weights)))
-            for part in self.parts
-        ))  # fmt: skip
+
+        def again(part: Part) -> Part:
+            return replace(part, source=source_of(clone(part.source.model).fit(rows, y, **weights)))
+
+        return Grove(tuple(part if part.has_unseen else again(part) for part in self.parts))
 
     @property
     def models(self) -> list[Any]:
@@ -89,9 +91,9 @@ class Grove:
         return np.hstack([part.unseen(n_rows) for part in self.parts])
 
     def check_honest(self) -> None:
-        """Refuse ensembles of which all trees have seen all rows."""
+        """Refuse leaves of ensembles of which all trees have seen all rows."""
         for part in self.parts:
-            if not part.has_unseen:
+            if part.gets_values and not part.has_unseen:
                 raise InputError.saying(
                     "{honest=True} needs trees that have not seen each row, but all trees of {model} have; use a "
                     "forest with bootstrap=True, or {honest=False}",
@@ -119,7 +121,15 @@ def _fitted(
     if "n_jobs" in parameters and parameters["n_jobs"] is None and n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return model.fit(X, y, **weights)
+    return model.fit(_without_empty_columns(X), y, **weights)
+
+
+def _without_empty_columns(X: Any) -> Any:
+    """Rows of an array with 0 in columns without any value, which histograms cannot read; no tree splits by either."""
+    if not (isinstance(X, np.ndarray) and X.dtype.kind == "f"):
+        return X
+    empty = np.isnan(X).all(axis=0)
+    return np.where(empty, np.zeros((), X.dtype), X) if empty.any() else X
 
 
 def _check_features(model: Any, X: Any) -> None:

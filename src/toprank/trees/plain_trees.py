@@ -1,4 +1,4 @@
-"""Trees as plain arrays: what a forest of scikit-learn has grown, without its objects."""
+"""Trees as plain arrays: what forests and boosting of scikit-learn have grown, without their objects."""
 
 from __future__ import annotations
 
@@ -54,6 +54,26 @@ class PlainTrees:
             _joined([np.cumsum(ends) - 1 for ends in is_leaf], np.int32),
             np.array([ends.sum() for ends in is_leaf], dtype=np.int64),
             _joined([tree.weighted_n_node_samples for tree in found], np.float32),
+        )
+
+    @classmethod
+    def of_histograms(cls, trees: Sequence[NDArray[Any]]) -> PlainTrees:
+        """The trees of gradient boosting on histograms, by their nodes, of which none splits by categories."""
+        sizes = np.array([len(nodes) for nodes in trees], dtype=np.int64)
+        roots = np.cumsum(sizes) - sizes
+        nodes = np.concatenate(trees)
+        ends, first = nodes["is_leaf"].astype(bool), np.repeat(roots, sizes)
+        n_leaves = np.add.reduceat(ends, roots, dtype=np.int64)
+        return cls(
+            roots,
+            np.where(ends, -1, nodes["feature_idx"]).astype(np.int32),
+            nodes["num_threshold"].copy(),
+            (nodes["left"] + first).astype(np.int32),
+            (nodes["right"] + first).astype(np.int32),
+            nodes["missing_go_to_left"].copy(),
+            (np.cumsum(ends) - 1 - np.repeat(np.cumsum(n_leaves) - n_leaves, sizes)).astype(np.int32),
+            n_leaves,
+            nodes["count"].astype(np.float32),
         )
 
     @classmethod

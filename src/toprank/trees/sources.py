@@ -34,6 +34,10 @@ class TreeSource(ABC):
 
     n_leaves: NDArray[np.int64]
     """Number of leaves of each tree."""
+    trees: PlainTrees | None = None
+    """The trees as arrays, or None where they read rows in a way of their own."""
+    reads_single_precision = False
+    """Whether rows in double precision fall into the leaves of their values in single precision."""
 
     @abstractmethod
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
@@ -55,6 +59,9 @@ class TreeSource(ABC):
 
 class Forest(TreeSource):
     """Extra trees, random forests and gradient boosting of scikit-learn."""
+
+    trees: PlainTrees
+    reads_single_precision = True
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -116,6 +123,8 @@ class Histograms(TreeSource):
             raise _several_classes(model)
         self.predictors = [_numbering(trees[0]) for trees in model._predictors]
         self.n_leaves = np.array([int(tree.nodes["is_leaf"].sum()) for tree in self.predictors])
+        if model.is_categorical_ is None:
+            self.trees = PlainTrees.of_histograms([tree.nodes for tree in self.predictors])
 
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
         """Tree by tree."""

@@ -96,11 +96,13 @@ def training_leaves(
         priors.append(Prior(part.source.leaf_values(), float(scores.mean()), float(scores.std()) or 1.0))
         columns.append((scores - priors[-1].centre) / priors[-1].scale)
     whole, honest = _joined(grove, leaves)
+    can_be_honest = all(part.has_unseen for part in grove.parts if part.gets_values)
+    to_judge = [] if can_be_honest else regrown  # heads are then judged by trees that were grown without the fold
     found = TrainingLeaves(
         whole, honest, np.stack(columns, axis=1), positive, weights,
-        can_be_honest=all(part.has_unseen for part in grove.parts if part.gets_values),
-        fold_of=_fold_of([out for out, _ in regrown]),
-        of_folds=tuple(_joined(other, [_leaves_of(part, X) for part in other.parts]) for _, other in regrown),
+        can_be_honest=can_be_honest,
+        fold_of=_fold_of([out for out, _ in to_judge]),
+        of_folds=tuple(_joined(other, [_leaves_of(part, X) for part in other.parts]) for _, other in to_judge),
     )  # fmt: skip
     return found, priors
 
