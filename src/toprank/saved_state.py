@@ -77,7 +77,7 @@ class Array(Rule):
         self._check_values(value if type(value) is np.ndarray else value.data, known)
 
     def _check_values(self, values: NDArray[Any], known: Known) -> None:
-        if values.dtype.kind == "O" and not all(map(_is_scalar, values.flat)):
+        if values.dtype.kind == "O" and not all(map(is_scalar, values.flat)):
             raise StateError("has items that are neither words nor numbers")
         if values.dtype.kind not in "iuf" or not values.size:
             return
@@ -212,6 +212,9 @@ LABEL_TYPES = "b i u f U S O"
 TWO_CLASSES = Array(LABEL_TYPES, (2,))
 HISTORY = Table(others=Array("i f", ("n_recorded",), finite=False))
 FEATURES = {"n_features_in_": N_FEATURES, "feature_names_in_": NAMES}
+# Work in parallel starts as many processes as it is told to.
+_MOST_JOBS = 256
+JOBS = {f"at most {_MOST_JOBS} jobs": lambda known: known["n_jobs"] is None or abs(known["n_jobs"]) <= _MOST_JOBS}
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,14 @@ class Schema:
                 raise StateError(f"does not have {text}")
 
 
+def children_follow(
+    inner: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], ends: NDArray[Any] | int
+) -> bool:
+    """Whether both children of the inner nodes of trees come after them and before the end: then every walk ends."""
+    first, second = np.minimum(left, right), np.maximum(left, right)
+    return bool(np.all(~inner | ((first > np.arange(len(inner))) & (second < ends))))
+
+
 def _check_one(name: str, rule: Rule, value: Any, known: dict[str, Any]) -> None:
     """Check one value; the error starts with its name."""
     if value is None and rule.none:
@@ -294,12 +305,13 @@ def _check_range(least: Any, most: Any, low: Any, high: Any, known: Known) -> No
         raise StateError(f"has the value {most}, where at most {_limit(high, known)} is expected")
 
 
-def _is_scalar(item: Any) -> bool:
+def is_scalar(item: Any) -> bool:
+    """Whether an item is a word, a number, a truth value or None."""
     return item is None or isinstance(item, str | bytes | bool | int | float | np.generic)
 
 
 def _shown(value: Any) -> str:
-    if _is_scalar(value):
+    if is_scalar(value):
         return f"{value!r:.60}"
     shape = getattr(value, "shape", None)
     return f"a {type(value).__name__}{'' if shape is None else f' of shape {shape}'}"

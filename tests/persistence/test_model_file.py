@@ -13,8 +13,8 @@ import threading
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -281,8 +281,8 @@ SAVED = {
     ),
     "class": (TopPush(alpha=dict), "TopPush.alpha is the class builtins.dict"),
     "foreign": (
-        make_pipeline(RandomForestClassifier()),
-        r"sklearn.ensemble._forest.RandomForestClassifier, which is not one",
+        make_pipeline(KNeighborsClassifier()),
+        r"sklearn.neighbors._classification.KNeighborsClassifier, which is not one",
     ),
     "subclass": (make_pipeline(Foreign()), "Foreign, which is not one of those that toprank saves.*trusted="),
     "search": (make_pipeline(GridSearchCV(TopPush(), {"alpha": [0.1, 1.0]})), r"GridSearchCV, which is not one"),

@@ -91,7 +91,7 @@ def test_boosters_and_forests_have_the_sum_of_the_leaf_values(name):
     recent, y = rows(seed=1)
     model = TopForest(tau=0.1, trees=FrozenEstimator(old), alpha=0.1, random_state=0).fit(recent, y)
     assert (model.trees_ is None) is (name != "RandomForest")
-    numbers = model._grove.leaf_numbers(recent)
+    numbers = model._grove_.leaf_numbers(recent)
     starts = np.cumsum(model.n_leaves_) - model.n_leaves_
     expected = model.leaf_values_[numbers + starts].sum(axis=1) + model.intercept_
     np.testing.assert_allclose(model.decision_function(recent), expected, atol=1e-10)

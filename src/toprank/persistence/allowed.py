@@ -11,18 +11,22 @@ from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toprank import HOMES as _PUBLIC
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.validate import schema_of
 from toprank.saved_state import Schema
 
+if TYPE_CHECKING:
+    from toprank.persistence.packed import Packing
+
 # Public estimators are named by the package alone, so a file outlives a move of their module.
 _TOPRANK = {
     f"toprank.{name}": f"toprank.{home}"
     for name, home in _PUBLIC.items()
-    if name[0].isupper() and home.startswith(("blending.", "estimators.", "pairwise.", "decision.", "online."))
+    if name[0].isupper()
+    and home.startswith(("blending.", "estimators.", "pairwise.", "decision.", "online.", "trees."))
 }
 # What estimators keep in their attributes: the name in files, which outlives a move as well, and the module of today.
 _TOPRANK_PARTS = {
@@ -32,6 +36,8 @@ _TOPRANK_PARTS = {
     "solvers.problem.DualPoint": "solvers.problem",
     "solvers.problem.Solution": "solvers.problem",
     "tables.model.TableModel": "files.model",
+    "trees.plain_trees.PlainTrees": "trees.plain_trees",
+    "trees.table_columns.TableColumns": "trees.table_columns",
 }
 # What is read from files of earlier versions only: the name and attributes there, and those of today.
 _EARLIER_PARTS = {
@@ -75,8 +81,24 @@ class AllowedClasses:
                 f"it names the class {name!r}, which is not one of those that toprank loads; if you know the class "
                 "and trust the file, pass it by trusted=[...], else save the model again without it"
             )
-        cls: type = getattr(importlib.import_module(home), name.rpartition(".")[2])
+        try:
+            module = importlib.import_module(home)
+        except ImportError as error:
+            package = home.partition(".")[0]
+            raise ModelFileError(
+                f"it holds a model of {package}, which is not installed ({error}); install it by pip install {package}"
+            ) from error
+        cls: type = getattr(module, name.rpartition(".")[2])
         return cls
+
+    def packing_of(self, cls: type) -> Packing | None:
+        """How objects of a class become plain data, None where these are their attributes."""
+        name = self.name_of(cls)
+        if name is None or name in self._trusted or name.startswith("toprank."):
+            return None
+        from toprank.persistence.packed import PACKINGS
+
+        return PACKINGS.get(name)
 
     def schema_of(self, cls: type) -> Schema | None:
         """What the attributes of a class must be; None where the caller trusts a class that does not say it."""
@@ -87,11 +109,12 @@ def _home_of(name: Any) -> str | None:
     """The module of a name in a file; None if it is not in the tables."""
     if not isinstance(name, str):
         return None
-    if not name.startswith("sklearn."):
+    if name.startswith("toprank."):
         return _HOMES.get(name)
+    from toprank.persistence.packed import PACKINGS
     from toprank.persistence.sklearn_state import SKLEARN_HOMES
 
-    return SKLEARN_HOMES.get(name)
+    return PACKINGS[name].home if name in PACKINGS else SKLEARN_HOMES.get(name)
 
 
 def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -111,11 +134,17 @@ def later_parameters(cls: type, state: Collection[str]) -> dict[str, Any]:
 
 
 def state_of(item: Any) -> dict[str, Any]:
-    """The attributes to save: all, but for a warm start's memory where none is wanted."""
+    """The attributes to save: all, but for what follows from them, and a warm start's memory where none is wanted."""
+    cls: type = type(item)
     state: dict[str, Any] = vars(item)
-    if type(item).__module__.startswith("toprank.") and not state.get("warm_start", True):
-        return {name: value for name, value in state.items() if name not in _WARM_START_STATE}
-    return state
+    if not cls.__module__.startswith("toprank."):
+        return state
+    left_out = _WARM_START_STATE if not state.get("warm_start", True) else frozenset()
+    return {
+        name: value
+        for name, value in state.items()
+        if name not in left_out and not isinstance(getattr(cls, name, None), cached_property)
+    }
 
 
 def hides(cls: type, name: str, schema: Schema | None) -> bool:

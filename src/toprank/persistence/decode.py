@@ -17,7 +17,7 @@ from toprank.persistence.allowed import AllowedClasses, hides, later_parameters,
 from toprank.persistence.container import Container
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.plain_types import DTYPE, SPARSE_FORMATS, TYPE_OF_NAME
-from toprank.persistence.validate import check_state
+from toprank.persistence.validate import check_state, unpacked
 
 _FLOATS = {name: float(name) for name in ("inf", "-inf", "nan")}
 _MERSENNE_WORDS = 624
@@ -175,6 +175,10 @@ class Decoder:
     def _object(self, node: Any) -> Any:
         name, state = of_today(node.get("class"), _expect(node.get("state"), dict, "the state of an object"))
         cls = self._allowed.class_of(name)
+        packing = self._allowed.packing_of(cls)
+        if packing is not None:
+            packed = {key: self.value(value) for key, value in state.items()}
+            return unpacked(cls, packing, packed, f"its {cls.__name__}")
         schema = self._allowed.schema_of(cls)
         for name in state:
             if name.startswith("__") or hides(cls, name, schema):

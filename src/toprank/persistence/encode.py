@@ -108,9 +108,13 @@ class Encoder:
 
     def _object(self, item: Any, path: str) -> dict[str, Any]:
         name = self._allowed.name_of(type(item))
-        if name is None or not hasattr(item, "__dict__"):
+        packing = None if name is None else self._allowed.packing_of(type(item))
+        if name is None or not (packing or hasattr(item, "__dict__")):
             raise ModelFileError(_refusal(item, path))
         self.classes.add(name)
+        if packing is not None:
+            packed = packing.pack(item).items()
+            return {"kind": "object", "class": name, "state": {k: self.value(v, f"{path}.{k}") for k, v in packed}}
         schema = self._allowed.schema_of(type(item))
         state = {
             key: self.value(value, f"{path}.{key}", owned=schema is not None and schema.owns(key))

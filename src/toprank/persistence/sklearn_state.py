@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
+from toprank.persistence.tree_state import TREE_STATES
 from toprank.saved_state import (
     FEATURES,
     FLAG,
+    JOBS,
     LABEL_TYPES,
     WORD,
     Array,
@@ -42,9 +44,6 @@ _METHODS = ("fit", "transform", "decision_function", "predict")
 _STEP = Part(_METHODS, ("passthrough", "drop"), none=True)
 _NAMED_STEP = Record((WORD, _STEP))
 _STATELESS = Schema({}, fitted=None)
-# A step in parallel starts as many processes as it is told to.
-_MOST_JOBS = 256
-_JOBS = {f"at most {_MOST_JOBS} jobs": lambda known: known["n_jobs"] is None or abs(known["n_jobs"]) <= _MOST_JOBS}
 
 
 def _fitted(fitted: str, relations: Any = None, **fields: Rule) -> Schema:
@@ -151,11 +150,11 @@ _STATES: dict[str, Schema] = {
     "pipeline.FeatureUnion": Schema(
         {"transformer_list": Items(_NAMED_STEP), "transformer_weights": Table(others=Number(), none=True)},
         fitted=None,
-        relations=_JOBS,
+        relations=JOBS,
     ),
     "compose.ColumnTransformer": _fitted(
         "transformers_",
-        {**_JOBS, "columns that there are": _columns_exist},
+        {**JOBS, "columns that there are": _columns_exist},
         transformers_=Items(Record((WORD, Part(_METHODS, ("drop",)), Rule()))),
         _columns=Items(Rule()),
         _remainder=Record((WORD, _STEP, Rule())),
@@ -279,6 +278,7 @@ _STATES: dict[str, Schema] = {
         sparse_output_=FLAG,
         _strategy=Kind((str,), ("most_frequent", "prior", "stratified", "uniform", "constant")),
     ),
+    **TREE_STATES,
     "frozen.FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
     **{
         f"model_selection.{name}": _STATELESS

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from toprank.persistence.errors import ModelFileError
 from toprank.saved_state import Kind, Schema, StateError, Table
+
+if TYPE_CHECKING:
+    from toprank.persistence.packed import Packing
 
 # What `set_output` leaves on any transformer.
 _OUTPUT = Schema(
@@ -35,7 +40,7 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
     Parameters of a fitted object are checked as its `fit` does it: what is unfitted will be checked by that.
     """
     attributes = vars(item)
-    try:
+    with _saying(where):
         schema.check(attributes)
         _OUTPUT.check(attributes)
         if hasattr(type(item), "get_params"):
@@ -44,10 +49,23 @@ def check_state(item: Any, schema: Schema, where: str) -> None:
                 raise StateError(f"has no {missing[0]}")
         if schema.is_fitted(attributes):
             _check_parameters(item)
+
+
+def unpacked(cls: type, packing: Packing, state: dict[str, Any], where: str) -> Any:
+    """The object of packed data, which are checked before."""
+    with _saying(where):
+        packing.schema.check(state)
+        return packing.unpack(cls, state)
+
+
+@contextmanager
+def _saying(where: str) -> Iterator[None]:
+    """Make a `ModelFileError` of any error: of a state made up to harm, the checks themselves may fail in many ways."""
+    try:
+        yield
     except ModelFileError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        # of a state made up to harm, the checks themselves may fail in many ways
         raise ModelFileError(f"{where} {' '.join(str(error).split())[:300]}") from error
 
 

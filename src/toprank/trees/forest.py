@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +35,8 @@ from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.log import logger
 from toprank.matrices.leaves import LeafMatrix
+from toprank.saved_state import Schema
+from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list
 from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, told
 from toprank.trees.plain_trees import PlainTrees
@@ -155,6 +158,8 @@ class TopForest(BinaryClassifier):
     >>> bool(model.selection_["worth"] >= model.selection_["worth_of_prior"])
     True
     """
+
+    saved_state: ClassVar[Schema] = FOREST_STATE
 
     tau: float = 0.01
     trees: Any = None
@@ -320,10 +325,16 @@ class TopForest(BinaryClassifier):
         sources = [part.source for part in grove.parts]
         alike = [one.trees for one in sources if self.trees is None or one.reads_single_precision]
         plain = [trees for trees in alike if trees is not None]
-        self.trees_ = PlainTrees.joined(plain) if len(plain) == len(sources) else None
-        self._node_values: Any = None if self.trees_ is None else self.trees_.node_values(self.leaf_values_)
+        self.trees_: Any = PlainTrees.joined(plain) if len(plain) == len(sources) else None
         self.sources_ = [] if self.trees is None else grove.models
-        self._grove: Any = None if self.trees is None else grove
+
+    @cached_property
+    def _node_values_(self) -> Any:
+        return self.trees_.node_values(self.leaf_values_)
+
+    @cached_property
+    def _grove_(self) -> Grove:
+        return Grove.of_fitted(self.sources_)
 
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold: above zero means "in the top".
@@ -334,7 +345,7 @@ class TopForest(BinaryClassifier):
         if self.trees_ is None:
             scores = self._scores_of_sources(X)
         else:
-            scores = self.trees_.scores(self._rows_to_score(X), self._node_values)
+            scores = self.trees_.scores(self._rows_to_score(X), self._node_values_)
         return np.asarray(scores + self.intercept_[0])
 
     def contributions(self, X: Any) -> tuple[Floats, float]:
@@ -361,7 +372,7 @@ class TopForest(BinaryClassifier):
                 "trees", self.trees, "must be forests of scikit-learn, of which it is known how many rows go each way",
                 "ask the library that grew them, which has contributions of its own",
             )  # fmt: skip
-        contributions, mean = shapley_values(self.trees_, self._node_values, self._rows_to_score(X))
+        contributions, mean = shapley_values(self.trees_, self._node_values_, self._rows_to_score(X))
         return contributions, mean + float(self.intercept_[0])
 
     def _rows_to_score(self, X: Any) -> NDArray[np.float32]:
@@ -380,7 +391,7 @@ class TopForest(BinaryClassifier):
         _check_feature_names(self, X, reset=False)
         _check_n_features(self, X, reset=False)
         scores = [
-            LeafMatrix.of(self._grove.leaf_numbers(_safe_indexing(X, block)), self.n_leaves_).sums(self.leaf_values_)
+            LeafMatrix.of(self._grove_.leaf_numbers(_safe_indexing(X, block)), self.n_leaves_).sums(self.leaf_values_)
             for block in gen_batches(X.shape[0], _BLOCK_ROWS)
         ]
         return np.concatenate(scores) if scores else np.zeros(0)

@@ -61,6 +61,11 @@ class Grove:
             parts.append(part)
         return cls(tuple(parts))
 
+    @classmethod
+    def of_fitted(cls, models: Sequence[Any]) -> Grove:
+        """Fitted ensembles, to find leaves in."""
+        return cls(tuple(Part(source_of(model), is_frozen=True) for model in models))
+
     def regrown(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Grove:
         """The same with ensembles of which all trees have seen all rows fitted to these rows in place of theirs."""
         rows = _without_empty_columns(X)

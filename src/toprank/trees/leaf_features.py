@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from toprank.base import Estimator, anew_or_unchanged
 from toprank.checks import require_choice
 from toprank.matrices.leaves import LeafMatrix
+from toprank.saved_state import FEATURES, Array, Items, Part, Schema
+from toprank.trees.forest_state import has_leaves_of
 from toprank.trees.grove import Grove, as_list
 
 
@@ -80,6 +83,12 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     300
     """
 
+    saved_state: ClassVar[Schema] = Schema(
+        {**FEATURES, "trees_": Items(Part(("predict",))), "n_leaves_": Array("i8", (None,), low=1)},
+        fitted="trees_",
+        relations={"the leaves of its trees": lambda known: has_leaves_of(known["trees_"], known["n_leaves_"])},
+    )
+
     trees: Any = None
     honest: bool = False
     output: Literal["leaves", "csr"] = "leaves"
@@ -123,8 +132,8 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             The leaves.
         """
         self.fit(X, y, sample_weight)
-        numbers = self._grove.leaf_numbers(X)
-        return self._given(numbers, self._grove.unseen(len(numbers)) if self.honest else None)
+        numbers = self._grove_.leaf_numbers(X)
+        return self._given(numbers, self._grove_.unseen(len(numbers)) if self.honest else None)
 
     def transform(self, X: Any) -> Any:
         """The leaves of rows in all trees.
@@ -141,7 +150,7 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         _check_feature_names(self, X, reset=False)
-        numbers = self._grove.leaf_numbers(X)
+        numbers = self._grove_.leaf_numbers(X)
         _check_n_features(self, X, reset=False)
         return self._given(numbers, None)
 
@@ -170,9 +179,13 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         grove = Grove.of(ensembles, X, y, sample_weight, self.n_jobs, check_random_state(self.random_state))
         _check_feature_names(self, X, reset=True)
         _check_n_features(self, X, reset=True)
-        self.trees_, self.n_leaves_, self._grove = grove.models, grove.n_leaves, grove
+        self.trees_, self.n_leaves_, self._grove_ = grove.models, grove.n_leaves, grove
         if self.honest:
             grove.check_honest()
+
+    @cached_property
+    def _grove_(self) -> Grove:
+        return Grove.of_fitted(self.trees_)
 
     def _given(self, numbers: NDArray[Any], used: NDArray[np.bool_] | None) -> Any:
         leaves = LeafMatrix.of(numbers, self.n_leaves_, used)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import in_parallel
 from toprank.matrices.leaves import number_type
+from toprank.saved_state import Array, Known, Schema, children_follow
 from toprank.trees._traversal import add_leaf_values, find_leaves
 
 # Rows that go through all trees at a time: they stay in the cache of a core.
@@ -26,6 +27,26 @@ class PlainTrees:
     `missing_left` says where a missing value goes, and `leaf` numbers the leaves within their tree. `cover` is the
     weight of the training rows that came through a node: the expectations of a tree, for reasons, need it.
     """
+
+    saved_state: ClassVar[Schema] = Schema(
+        {
+            "roots": Array("i8", ("n_trees",), low=0),
+            "feature": Array("i4", ("n_nodes",), low=-1),
+            "threshold": Array("f8", ("n_nodes",), finite=False),
+            "left": Array("i4", ("n_nodes",)),
+            "right": Array("i4", ("n_nodes",)),
+            "missing_left": Array("u1", ("n_nodes",)),
+            "leaf": Array("i4", ("n_nodes",)),
+            "n_leaves": Array("i8", ("n_trees",), low=1),
+            "cover": Array("f4", ("n_nodes",), finite=False),
+        },
+        fitted=None,
+        relations={
+            "trees one after the other": lambda known: _are_in_order(known["roots"], len(known["leaf"])),
+            "nodes that lead to leaves of their tree": lambda known: _lead_to_leaves(known),
+            "numbers for the leaves of each tree": lambda known: _are_numbered(known),
+        },
+    )
 
     roots: NDArray[np.int64]
     feature: NDArray[np.int32]
@@ -84,7 +105,7 @@ class PlainTrees:
             replace(part, roots=part.roots + first, left=part.left + first, right=part.right + first)
             for part, first in zip(parts, firsts, strict=False)
         ]
-        names = [(each.name, getattr(moved[0], each.name).dtype) for each in fields(cls)]
+        names = [(each.name, getattr(parts[0], each.name).dtype) for each in fields(cls)]
         return cls(*(_joined([getattr(part, name) for part in moved], kind) for name, kind in names))
 
     def leaf_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
@@ -116,6 +137,29 @@ class PlainTrees:
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
         return scores
+
+
+def _are_in_order(roots: NDArray[Any], n_nodes: int) -> bool:
+    return len(roots) > 0 and roots[0] == 0 and bool(np.all(np.diff(np.append(roots, n_nodes)) > 0))
+
+
+def _tree_of_nodes(known: Known) -> NDArray[np.intp]:
+    """The number of the tree of each node."""
+    sizes = np.diff(np.append(known["roots"], len(known["leaf"])))
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _lead_to_leaves(known: Known) -> bool:
+    ends = np.append(known["roots"][1:], len(known["leaf"]))[_tree_of_nodes(known)]
+    return children_follow(known["feature"] >= 0, known["left"], known["right"], ends)
+
+
+def _are_numbered(known: Known) -> bool:
+    """Whether each tree has as many leaves as it says, with numbers below that."""
+    ends, tree = known["feature"] < 0, _tree_of_nodes(known)
+    numbers, n_leaves = known["leaf"][ends], known["n_leaves"]
+    counted = np.bincount(tree[ends], minlength=len(n_leaves))
+    return np.array_equal(counted, n_leaves) and bool(np.all((numbers >= 0) & (numbers < n_leaves[tree[ends]])))
 
 
 def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:

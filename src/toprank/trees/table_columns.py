@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toprank.checks import is_missing
 from toprank.exceptions import InputError
+from toprank.saved_state import Kind, Schema, is_scalar
 
 
 @dataclass(frozen=True, eq=False)
 class TableColumns:
     """The categories of each column of a frame that holds text or categories, by the number of the column."""
+
+    saved_state: ClassVar[Schema] = Schema(
+        {"categories": Kind((dict,))},
+        fitted=None,
+        relations={"words and numbers as categories of its columns": lambda known: _are_plain(known["categories"])},
+    )
 
     categories: dict[int, tuple[Any, ...]]
 
@@ -45,6 +52,13 @@ class TableColumns:
     def _codes(self, number: int, column: Any) -> NDArray[np.float32]:
         codes = {value: code for code, value in enumerate(self.categories[number])}
         return np.array([np.nan if is_missing(v) else codes.get(v, np.nan) for v in column.to_list()], np.float32)
+
+
+def _are_plain(categories: dict[Any, Any]) -> bool:
+    return all(
+        type(number) is int and number >= 0 and type(values) is tuple and all(map(is_scalar, values))
+        for number, values in categories.items()
+    )
 
 
 def is_frame(X: Any) -> bool:
