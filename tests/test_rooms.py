@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"decision", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},
     "files": {"decision", "inspection", "metrics", "persistence", "ranking", "selection"},
-    "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking"},
+    "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking", "trees"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
         "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",

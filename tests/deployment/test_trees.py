@@ -1,6 +1,7 @@
 """Trees in a graph give every score of the model to the last bits, also where rows fall on a split."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -11,7 +12,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier
 
 from deployment.running import assert_same, run
-from toprank import NeymanPearsonClassifier, to_onnx
+from toprank import NeymanPearsonClassifier, TopForest, to_onnx
 from toprank.boosting import objective
 
 
@@ -96,3 +97,35 @@ def test_what_has_no_export(rows):
             to_onnx(model.fit(X, y))
     with pytest.raises(TypeError, match="categorical features"):
         to_onnx(lightgbm(min_data_per_group=1, cat_smooth=1).fit(X, X[:, 4] % 2, categorical_feature=[4]))
+
+
+def table(n=300):
+    """Numbers with gaps, words with gaps, truth values as objects, and labels."""
+    random = np.random.default_rng(0)
+    amount, kind = random.exponential(100, n), random.choice(["card", "cash", "wire"], n)
+    y = ((amount > 120) & (kind == "wire")) | (random.random(n) < 0.05)
+    amount[random.random(n) < 0.1] = np.nan
+    words = [None if random.random() < 0.1 else str(word) for word in kind]
+    seen = [None if random.random() < 0.2 else bool(one) for one in random.random(n) < 0.5]
+    return pd.DataFrame({"amount": amount, "kind": words, "seen": pd.Series(seen, dtype=object)}), y.astype(int)
+
+
+@pytest.fixture(scope="module")
+def small_forest():
+    return TopForest(tau=0.1, n_estimators=5, alpha=1.0, honest=False, random_state=0)
+
+
+def test_a_top_forest_with_categories_and_gaps(small_forest):
+    frame, y = table()
+    model = small_forest.fit(frame, y)
+    new = frame.assign(kind=frame["kind"].replace("cash", "cheque"))  # one that was not in training counts as missing
+    for rows in (frame, new):
+        assert_same(model, rows, tolerance=1e-12)
+    assert len(np.unique(run(model, new)[0])) > 10
+
+
+def test_a_top_forest_under_a_promise_reads_rows_in_single_precision(small_forest, rows):
+    X, y = rows
+    X = np.where(X > 2, np.nan, X)
+    model = NeymanPearsonClassifier(small_forest, max_fpr=0.2, pos_label="yes", random_state=0).fit(X, y)
+    assert_same(model, on_splits(X), tolerance=1e-12)

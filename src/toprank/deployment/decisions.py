@@ -17,6 +17,7 @@ from toprank.deployment.scorers import method_of, scored
 from toprank.deployment.transformers import transformed
 from toprank.inspection import scorer_of
 from toprank.ranking.tie_runs import ROUNDING
+from toprank.trees.forest import TopForest
 
 _ROUNDINGS = 64
 
@@ -82,6 +83,9 @@ def _raised(threshold: float, model: Any) -> float:
     scorer = scorer_of(model)
     terms = [getattr(scorer, name, 0.0) for name in ("coef_", "dual_coef_", "intercept_")]
     size = sum(float(abs(term).sum()) for term in terms if not isinstance(term, float))
+    if isinstance(scorer, TopForest):  # the largest sum of one leaf a tree
+        starts = np.cumsum(scorer.n_leaves_) - scorer.n_leaves_
+        size += float(np.maximum.reduceat(abs(scorer.leaf_values_), starts).sum())
     return float(threshold + _ROUNDINGS * np.finfo(np.float64).eps * max(size, abs(threshold)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,16 @@ def ordinal(graph: Graph, encoder: Any, rows: Rows) -> Rows:
         number = _chosen(graph, known, numbers[:, None], np.array([unknown], dtype=np.float64))
         parts.append(Rows.of_matrix(graph, number, 1))
     return Rows.side_by_side(graph, parts)
+
+
+def coded(graph: Graph, column: Column, categories: Sequence[Any]) -> str:
+    """The place of each value among categories, nan for one that is missing or not known."""
+    known = np.array([*categories, None], dtype=object)[:-1]
+    if not column.is_text:
+        numbers = np.arange(len(known), dtype=np.float64)[:, None]
+        return _chosen(graph, _is_category(graph, column, known), numbers, np.array([np.nan]))
+    places = looked_up(graph, column, _numbers_of_texts(column, known) or {"": -1}, -1)
+    return graph.add("Where", graph.add("Less", places, np.float64(0)), np.float64(np.nan), places)
 
 
 def _is_category(graph: Graph, column: Column, categories: NDArray[Any]) -> str:

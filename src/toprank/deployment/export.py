@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -18,7 +18,8 @@ from toprank.deployment.decisions import Decision, decided
 from toprank.deployment.graph import Graph, onnx_package
 from toprank.deployment.rows import MISSING, Column, Rows
 from toprank.deployment.transformers import text_places
-from toprank.inspection import Anatomy, anatomy
+from toprank.deployment.trees import text_places_of_forest
+from toprank.inspection import Anatomy, Part, anatomy
 
 _NUMBER, _TEXT = "number", "text"
 _LONGEST_MIXED = 8
@@ -38,8 +39,8 @@ def to_onnx(model: Any, *, input_type: str = "float32") -> Any:
     Parameters
     ----------
     model : estimator
-        A fitted linear or kernel model of toprank, online models included, but for precomputed and callable kernels; a
-        forest, boosted trees (of scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double
+        A fitted linear or kernel model of toprank, online models included, but for precomputed and callable kernels;
+        a `TopForest` with its categories and gaps, but not on trees of other libraries; a forest, boosted trees (of scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double
         precision. Around it `NeymanPearsonClassifier`, `AlertShareClassifier`, `TopKClassifier` (of which a batch is
         one group), searches, pipelines, `ColumnTransformer`, scalers, imputers, encoders, and what else skl2onnx
         converts; or a `TableModel`.
@@ -146,17 +147,19 @@ def _inputs(model: Any, found: Anatomy) -> _Inputs:
     told = [getattr(one, "n_features_in_", 0) for one in (model, *steps, found.parts[0].estimator)]
     n = next((width for width in told if width), 0)
     names = [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(n)])]
-    texts = {place for part in found.parts for place in _text_places(part.steps)}
+    texts = {place for part in found.parts for place in _text_places(part)}
     kinds = {name: _TEXT if j in texts else _NUMBER for j, name in enumerate(names)}
     if len(kinds) < n:
         raise TypeError("several columns have the same name, which has no ONNX export; rename them")
     return _Inputs(kinds, bool(texts))
 
 
-def _text_places(steps: Sequence[Any]) -> set[int]:
+def _text_places(part: Part) -> set[int]:
     from sklearn.pipeline import Pipeline
 
-    return text_places(Pipeline([(str(number), step) for number, step in enumerate(steps)])) if steps else set()
+    if not part.steps:
+        return text_places_of_forest(part.estimator)
+    return text_places(Pipeline([(str(number), step) for number, step in enumerate(part.steps)]))
 
 
 def _any_case(word: str) -> set[str]:

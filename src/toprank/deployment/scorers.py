@@ -13,7 +13,7 @@ from toprank.decision._scores import RESPONSES
 from toprank.deployment.foreign import scored_by_skl2onnx
 from toprank.deployment.graph import Graph
 from toprank.deployment.rows import Rows
-from toprank.deployment.trees import forest_of, forest_scores
+from toprank.deployment.trees import forest_of, forest_rows, forest_scores
 from toprank.matrices.kernel import Kernel
 
 
@@ -25,7 +25,7 @@ def scored(graph: Graph, model: Any, rows: Rows, method: str) -> str:
         return _support_vectors(graph, model, rows.matrix())
     forest = forest_of(model)
     if forest is not None:
-        return forest_scores(graph, forest, rows.matrix(), method)
+        return forest_scores(graph, forest, forest_rows(graph, model, rows), method)
     return scored_by_skl2onnx(graph, model, rows, method)
 
 

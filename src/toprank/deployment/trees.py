@@ -7,6 +7,7 @@ other side of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils import get_tags
 
+from toprank.deployment.encoders import coded, is_text
 from toprank.deployment.graph import ML, Graph
+from toprank.deployment.rows import Rows
+from toprank.trees.forest import TopForest
 
 _LESS_OR_EQUAL, _SUM = 0, 1
 
@@ -60,6 +64,8 @@ class Forest:
 def forest_of(model: Any) -> Forest | None:
     """The trees of a fitted model for two classes, None if it is no forest."""
     kind = type(model)
+    if isinstance(model, TopForest):
+        return _top_forest(model)
     if kind in (DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, ExtraTreesClassifier):
         return _votes(model)
     if kind is GradientBoostingClassifier:
@@ -69,6 +75,44 @@ def forest_of(model: Any) -> Forest | None:
     if kind.__module__.startswith("lightgbm.") and kind.__name__ == "LGBMClassifier":
         return _lightgbm(model)
     return None
+
+
+def _top_forest(model: TopForest) -> Forest:
+    if model.trees_ is None:
+        names = ", ".join(sorted({type(one).__name__ for one in model.sources_}))
+        raise TypeError(
+            f"TopForest on trees of {names}, which read rows in a way of their own, has no ONNX export here; take its "
+            "to_lightgbm() or to_xgboost() and a converter for these, or let it grow its own trees"
+        )
+    trees = model.trees_
+    values = trees.node_values(model.leaf_values_)
+    left, right = (np.where(trees.feature < 0, -1, children) for children in (trees.left, trees.right))
+    parts = []
+    for first, last in pairwise([*trees.roots.tolist(), len(values)]):
+        nodes = slice(first, last)
+        ways = np.maximum(left[nodes] - first, -1), right[nodes] - first
+        parts.append(
+            Tree(trees.feature[nodes], trees.threshold[nodes], *ways, trees.missing_left[nodes], values[nodes])
+        )
+    return Forest(parts, {"decision_function": None}, base=float(model.intercept_[0]), of_single=True)
+
+
+def text_places_of_forest(model: Any) -> set[int]:
+    """The places of the columns that a `TopForest` takes as texts."""
+    categories = model._columns.categories if isinstance(model, TopForest) else {}
+    return {place for place, known in categories.items() if not known or is_text(np.array([*known, None], object))}
+
+
+def forest_rows(graph: Graph, model: Any, rows: Rows) -> str:
+    """The rows of a forest as a matrix: of a `TopForest`, the places of categories in their order."""
+    categories = model._columns.categories if isinstance(model, TopForest) else {}
+    if not categories:
+        return rows.matrix()
+    parts = []
+    for place, column in enumerate(rows.columns()):
+        number = coded(graph, column, categories[place]) if place in categories else column.result
+        parts.append(Rows.of_matrix(graph, number, 1))
+    return Rows.side_by_side(graph, parts).matrix()
 
 
 def _of_sklearn(tree: Any, value: NDArray[Any]) -> Tree:
