@@ -39,11 +39,11 @@ def to_onnx(model: Any, *, input_type: str = "float32") -> Any:
     Parameters
     ----------
     model : estimator
-        A fitted linear or kernel model of toprank, online models included, but for precomputed and callable kernels;
-        a `TopForest` with its categories and gaps, but not on trees of other libraries; a forest, boosted trees (of scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double
-        precision. Around it `NeymanPearsonClassifier`, `AlertShareClassifier`, `TopKClassifier` (of which a batch is
-        one group), searches, pipelines, `ColumnTransformer`, scalers, imputers, encoders, and what else skl2onnx
-        converts; or a `TableModel`.
+        A fitted linear or kernel model of toprank, online models included, but for precomputed and callable kernels; a
+        `TopForest` with its categories and gaps, but not on trees of other libraries; a forest, boosted trees (of
+        scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double precision. Around it
+        `NeymanPearsonClassifier`, `AlertShareClassifier`, `TopKClassifier` (of which a batch is one group), searches,
+        pipelines, `ColumnTransformer`, scalers, imputers, encoders, and what else skl2onnx converts; or a `TableModel`.
     input_type : {"float32", "float64"}, default="float32"
         Type of the numbers in the input. Rows that are rounded to single precision may be on the other side of a
         threshold.

@@ -86,14 +86,14 @@ def _top_forest(model: TopForest) -> Forest:
         )
     trees = model.trees_
     values = trees.node_values(model.leaf_values_)
-    left, right = (np.where(trees.feature < 0, -1, children) for children in (trees.left, trees.right))
     parts = []
     for first, last in pairwise([*trees.roots.tolist(), len(values)]):
-        nodes = slice(first, last)
-        ways = np.maximum(left[nodes] - first, -1), right[nodes] - first
-        parts.append(
-            Tree(trees.feature[nodes], trees.threshold[nodes], *ways, trees.missing_left[nodes], values[nodes])
+        feature, threshold, left, right, missing_left, value = (
+            array[first:last]
+            for array in (trees.feature, trees.threshold, trees.left, trees.right, trees.missing_left, values)
         )
+        left = np.where(feature < 0, -1, left - first)
+        parts.append(Tree(feature, threshold, left, right - first, missing_left, value))
     return Forest(parts, {"decision_function": None}, base=float(model.intercept_[0]), of_single=True)
 
 
