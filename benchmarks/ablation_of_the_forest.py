@@ -4,9 +4,9 @@
     python benchmarks/ablation_of_the_forest.py results.jsonl --print-only [--into docs/howto/worth-at-the-top.md]
 
 Protocol: random stratified splits, two thirds for training, of these at most 3,000 rows (all positives, up to a half,
-and random negatives). All variants of a split share their trees: of 1,000 the first 50, 100 or 300. Each chooses its
-penalty as the estimator does, by rows that its heads have not seen. One line for each set, split and variant is
-appended to the file; what is there is not run again. Needs TOPRANK_DATA.
+and random negatives). All variants of a split share their trees: of forests of 1,000 the first 50, 100 or 300. Each
+chooses its penalty as the estimator does, by rows that its heads have not seen. One line for each set, split and
+variant is appended to the file; what is there is not run again. Needs TOPRANK_DATA.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from toprank.trees.sources import Forest
 
 SETS = ("oil_spill", "yeast", "abalone", "winequality-white", "satimage", "mammography")
 MOST_ROWS = 3000
-MOST_TREES = 1000
+MOST_TREES = 1000  # of the two forests; the boosted trees of the prior are the same for all
 MARKS = ("<!-- ablation -->", "<!-- end of ablation -->")
 
 
@@ -43,20 +43,57 @@ class SharedTrees(TopForest):
     store: dict = {}  # noqa: RUF012 - all variants of a split share it
 
     def _grow(self, X, positive, weights, random):
-        """The first trees of each ensemble of the grove; all are grown from the same seed."""
-        size, wanted = self.min_samples_leaf, self.n_estimators
-        if size not in self.store:
-            self.n_estimators = MOST_TREES if size == TopForest.min_samples_leaf else wanted
-            self.store[size] = super()._grow(X, positive, weights, np.random.RandomState(self.random_state))
-            self.n_estimators = wanted
-        return Grove(tuple(replace(part, source=first_trees(part.source, wanted)) for part in self.store[size].parts))
+        """The first trees of the forest of the leaves and of that of the prior, and the boosted trees of the prior."""
+        size, rows = self.min_samples_leaf, (X, positive.astype(np.int64), weights)
+        leaves, forest, boosted = TopForest(min_samples_leaf=size)._default_ensembles()
+        leaves.n_estimators = MOST_TREES if size == TopForest.min_samples_leaf else self.n_estimators
+        forest.n_estimators = MOST_TREES
+        return SharedGrove((
+            replace(first_trees(self._part(("leaves", size), leaves, rows), self.n_estimators), is_prior=False),
+            replace(first_trees(self._part("forest", forest, rows), self.n_estimators), gets_values=False),
+            replace(self._part("boosted", boosted, rows), gets_values=False),
+        ))  # fmt: skip
+
+    def _part(self, key, ensemble, rows):
+        """An ensemble of the store."""
+        if key not in self.store:
+            seed = np.random.RandomState([self.random_state, len(str(key))])
+            (self.store[key],) = Grove.of([ensemble], *rows, None, seed).parts
+        return self.store[key]
 
 
-def first_trees(source, number):
+class SharedGrove(Grove):
+    """A grove that takes what is grown without a fold from the store too."""
+
+    def regrown(self, X, y, sample_weight):
+        """All parts; the boosted trees are grown once for the rows of a fold."""
+        key = hash(X.tobytes())
+        if key not in SharedTrees.store:
+            SharedTrees.store[key] = super().regrown(X, y, sample_weight).parts[-1]
+        return Grove((*self.parts[:-1], SharedTrees.store[key]))
+
+
+def first_trees(part, number):
     """The same forest with fewer trees."""
-    model = copy.copy(source.model)
+    model = copy.copy(part.source.model)
     model.estimators_ = model.estimators_[:number]
-    return Forest(model)
+    return replace(part, source=Forest(model))
+
+
+class ForestAsPrior(SharedTrees):
+    """Without the boosted trees."""
+
+    def _grow(self, *arguments):
+        leaves, forest, _ = super()._grow(*arguments).parts
+        return Grove((leaves, forest))
+
+
+class BoostingAsPrior(SharedTrees):
+    """Without the forest of fully grown trees."""
+
+    def _grow(self, *arguments):
+        leaves, _, boosted = super()._grow(*arguments).parts
+        return SharedGrove((leaves, boosted))
 
 
 class WithoutPrior(SharedTrees):
@@ -73,7 +110,7 @@ class OfLeaves(Candidate):
 
 
 class PriorAlone(SharedTrees):
-    """The second forest as it is: no leaf gets a new value."""
+    """The second forest and the boosted trees, each with a weight: no leaf gets a new value."""
 
     def _candidates(self, honesty):
         return [one for one in super()._candidates(honesty) if one.prior_alone]
@@ -113,8 +150,10 @@ def as_csr(X):
 # Variant: class and parameters.
 VARIANTS = {
     "TopForest": (SharedTrees, {}),
-    "prior alone (no leaves)": (PriorAlone, {}),
+    "priors alone (no leaves)": (PriorAlone, {}),
     "leaves alone (no prior)": (WithoutPrior, {}),
+    "forest as only prior": (ForestAsPrior, {}),
+    "boosting as only prior": (BoostingAsPrior, {}),
     "honest leaves always": (SharedTrees, {"honest": True}),
     "honest leaves never": (SharedTrees, {"honest": False}),
     "head TauFPL": (SharedTrees, {"head": TauFPL()}),
