@@ -109,7 +109,7 @@ def _home_of(name: Any) -> str | None:
     """The module of a name in a file; None if it is not in the tables."""
     if not isinstance(name, str):
         return None
-    if name.startswith("toprank."):
+    if name in _HOMES or name.startswith("toprank."):
         return _HOMES.get(name)
     from toprank.persistence.packed import PACKINGS
     from toprank.persistence.sklearn_state import SKLEARN_HOMES

@@ -327,6 +327,7 @@ class TopForest(BinaryClassifier):
         plain = [trees for trees in alike if trees is not None]
         self.trees_: Any = PlainTrees.joined(plain) if len(plain) == len(sources) else None
         self.sources_ = [] if self.trees is None else grove.models
+        _ = self._grove_ if self.trees_ is None else self._node_values_  # made here, so that scoring changes nothing
 
     @cached_property
     def _node_values_(self) -> Any:
