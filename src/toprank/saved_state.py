@@ -207,7 +207,7 @@ class Chosen(Rule):
 WORD = Kind((str,))
 FLAG = Kind((bool, np.bool_))
 N_FEATURES = count(1, 2**53)
-NAMES = Array("O", ("n_features_in_",), optional=True)
+NAMES = Array("O U", ("n_features_in_",), optional=True)
 LABEL_TYPES = "b i u f U S O"
 TWO_CLASSES = Array(LABEL_TYPES, (2,))
 HISTORY = Table(others=Array("i f", ("n_recorded",), finite=False))

@@ -111,10 +111,13 @@ def _home_of(name: Any) -> str | None:
         return None
     if name in _HOMES or name.startswith("toprank."):
         return _HOMES.get(name)
+    from toprank.persistence.booster_state import BOOSTER_STATES
     from toprank.persistence.packed import PACKINGS
     from toprank.persistence.sklearn_state import SKLEARN_HOMES
 
-    return PACKINGS[name].home if name in PACKINGS else SKLEARN_HOMES.get(name)
+    if name in PACKINGS:
+        return PACKINGS[name].home
+    return name.partition(".")[0] if name in BOOSTER_STATES else SKLEARN_HOMES.get(name)
 
 
 def of_today(name: Any, state: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -77,7 +78,7 @@ class Encoder:
             return self._array(item.to_numpy(dtype=object), path)
         if kind in (list, tuple):
             return {"kind": kind.__name__, "items": self._values(item, path)}
-        if kind is dict:
+        if kind in (dict, OrderedDict, defaultdict):
             return {"kind": "dict", "items": [self._entry(key, value, path) for key, value in item.items()]}
         if kind is np.random.RandomState:
             state = item.get_state(legacy=False)

@@ -9,6 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from toprank.persistence.booster_state import (
+    LIGHTGBM,
+    XGBOOST,
+    pack_lightgbm,
+    pack_xgboost,
+    unpack_lightgbm,
+    unpack_xgboost,
+)
 from toprank.persistence.tree_state import TREE, pack_tree, unpack_tree
 from toprank.saved_state import Schema
 
@@ -26,4 +34,6 @@ class Packing:
 # By the names that files have for the classes.
 PACKINGS: dict[str, Packing] = {
     "sklearn.Tree": Packing("sklearn.tree._tree", TREE, pack_tree, unpack_tree),
+    "lightgbm.Booster": Packing("lightgbm", LIGHTGBM, pack_lightgbm, unpack_lightgbm),
+    "xgboost.Booster": Packing("xgboost", XGBOOST, pack_xgboost, unpack_xgboost),
 }

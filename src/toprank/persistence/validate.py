@@ -24,8 +24,12 @@ def schema_of(cls: type, *, trusted: bool) -> Schema | None:
     schema: Schema | None = getattr(cls, "saved_state", None)
     if schema is not None or trusted:
         return schema
+    from toprank.persistence.booster_state import BOOSTER_STATES
     from toprank.persistence.sklearn_state import SKLEARN_STATES
 
+    of_booster = BOOSTER_STATES.get(f"{cls.__module__.partition('.')[0]}.{cls.__name__}")
+    if of_booster is not None:
+        return of_booster
     if not cls.__module__.startswith("sklearn.") or cls.__name__ not in SKLEARN_STATES:
         raise ModelFileError(
             f"{cls.__module__}.{cls.__qualname__} does not say what its attributes must be, so no file of it could be "
