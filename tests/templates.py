@@ -1,6 +1,7 @@
 """All templates of messages in the source."""
 
 import ast
+import functools
 import inspect
 import pathlib
 
@@ -9,7 +10,13 @@ import toprank
 _PLACES = {"Message": 0, "saying": 0, "of": 2}
 
 
+@functools.cache
 def templates():
+    """All of `_templates`, read once."""
+    return list(_templates())
+
+
+def _templates():
     """For each message where it stands, its templates in and outside Python, and the names of its values.
 
     A template is None where it is no constant.

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from terminal_lines import run_terminal_lines
 from toprank import demo
 
 
@@ -19,7 +20,7 @@ def known_scores(monkeypatch):
     monkeypatch.setattr(demo, "scores_by_model", scores)
 
 
-def test_demo_writes_data_table_and_figure(tmp_path, capsys):
+def test_demo_writes_data_table_and_figure_and_the_readme_goes_on_from_there(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "new" / "folder"
     assert demo.main([str(folder)]) == 0
     printed = capsys.readouterr().out
@@ -36,6 +37,8 @@ def test_demo_writes_data_table_and_figure(tmp_path, capsys):
     # what README and docs say, up to the last bits of other machines
     for name, number in (("logistic regression", 170), ("LightGBM", 226), (demo.OURS, 234), (demo.BEST, 241)):
         assert abs(found[name] - number) <= 3
+    monkeypatch.chdir(folder)
+    run_terminal_lines("README.md")
 
 
 def test_lists_are_the_best_of_each_day():

@@ -56,7 +56,7 @@ def test_movielens(tmp_path, capsys, monkeypatch):
 def test_kernel_fashion(tmp_path, capsys, monkeypatch):
     module = load_example("kernel_fashion")
     if "TOPRANK_DATA" in os.environ:
-        precisions = module.main(tmp_path / "figure.png", n_train=1500)
+        precisions = module.main(tmp_path / "figure.png", n_train=600)
         assert {kernel for kernel, _ in precisions} == {"linear", "Gaussian"}
         assert all(values[0] > 0.5 for (kernel, _), values in precisions.items() if kernel == "Gaussian")
         assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

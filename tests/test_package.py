@@ -63,8 +63,8 @@ def test_online_methods_load_neither_solvers_nor_formulations():
 
 
 def test_a_first_linear_fit_loads_no_compiler():
-    code = "import sys, toprank; toprank.{}().fit([[1], [2], [3], [4]], [0, 0, 1, 1]); print('numba' in sys.modules)"
-    assert [in_a_new_process(code.format(name)) for name in ("TopPush", "PatMatNP")] == ["False\n", "False\n"]
+    fits = [f"toprank.{name}().fit([[1], [2], [3], [4]], [0, 0, 1, 1])" for name in ("TopPush", "PatMatNP")]
+    assert in_a_new_process(f"import sys, toprank; {'; '.join(fits)}; print('numba' in sys.modules)") == "False\n"
 
 
 def test_parts_load_on_first_use():

@@ -44,7 +44,7 @@ WORDS = np.where(Y == 1, "fraud", "ok")  # the positive class is the first in so
 PRICES = np.where(Y == 1, 10, 20)
 FOLDS = {"cv": 3}
 PIPELINE = make_pipeline(StandardScaler(), TauFPL(tau=0.1))
-SHORT = {"max_iter": 5, "random_state": 0}
+SHORT = {"max_iter": 5, "random_state": 0, "threshold": "trained"}
 
 MODELS = {
     "TopPush": toprank.TopPush(alpha=1.0),

@@ -56,7 +56,8 @@ def test_decaying_weights(model, threshold, half_life, surrogate):
 def test_only_ratios_count(scale):
     X, y = two_classes(200)
     weights = np.random.default_rng(1).uniform(0.5, 2, 200)
-    for model in (TopPush(), TauFPL(0.1), TopMeanK(0.5), PatMat(0.1), PatMatNP(0.1), GrillNP(0.1, random_state=0)):
+    grill = GrillNP(0.1, random_state=0, threshold="trained")
+    for model in (TopPush(), TauFPL(0.1), TopMeanK(0.5), PatMat(0.1), PatMatNP(0.1), grill):
         expected = model.fit(X, y, sample_weight=weights).coef_
         np.testing.assert_allclose(model.fit(X, y, sample_weight=scale * weights).coef_, expected, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match=r"largest sample weight is .*, too far from 1 for k=2 rows; divide"):

@@ -82,6 +82,7 @@ def test_what_is_made_dense():
 
 
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.usefixtures("trained_thresholds")
 def test_number_of_cores_does_not_change_a_bit(storage, monkeypatch):
     X, y, _ = make_imbalanced(4000, 20, separation=3.0, random_state=0)
     X = storage(X)

@@ -46,7 +46,7 @@ def damaged(content, kind, place, extra):
 
 
 @given(st.lists(damages, min_size=1, max_size=3))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_damage_is_found(saved, steps):
     original, path = saved
     content = original
@@ -88,7 +88,7 @@ json_values = st.recursive(
 
 
 @given(place=places, value=json_values)
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_a_made_up_header_gives_a_model_or_the_one_error(saved, place, value):
     original, path = saved
     size = struct.unpack_from("<Q", original, 12)[0]
@@ -106,3 +106,9 @@ def test_a_made_up_header_gives_a_model_or_the_one_error(saved, place, value):
     with contextlib.suppress(ModelFileError), warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelVersionWarning)
         load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", [test_damage_is_found, test_a_made_up_header_gives_a_model_or_the_one_error])
+def test_more_examples(test, saved):
+    settings(max_examples=2000)(test)(saved=saved)

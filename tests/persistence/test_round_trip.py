@@ -100,7 +100,8 @@ def through_file(model, tmp_path, **options):
     return load(path, **options)
 
 
-LINEAR = ["TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP", "Grill", "GrillNP", "WMWRanker"]
+LINEAR = ["TopPush", "TopPushK", "TauFPL", "TopMeanK", "PatMat", "PatMatNP", "WMWRanker"]
+QUICK = {"threshold": "trained", "max_iter": 9}
 KERNEL = ["TopPush", "PatMatNP", "TopMeanK"]
 KERNELS = {
     "rbf": {"kernel": "rbf"},
@@ -117,6 +118,7 @@ KERNELS = {
     ("name", "options"),
     [
         *[pytest.param(name, {}, id=name) for name in LINEAR],
+        *[pytest.param(name, QUICK, id=name) for name in ("Grill", "GrillNP")],
         *[pytest.param(n, options, id=f"{n}-{k}") for n in KERNEL for k, options in KERNELS.items()],
         pytest.param("WMWRanker", {"kernel": "rbf"}, id="WMWRanker-rbf"),
         pytest.param("WMWRanker", {"kernel": "rbf", "n_components": 20}, id="WMWRanker-nystroem"),

@@ -256,6 +256,7 @@ def test_legend_does_not_cover_the_axes_of_a_new_figure(display):
     assert drawn.ax_.get_window_extent().height > 0.4 * figure.bbox.height
 
 
+@pytest.mark.covering(1)
 @each_display
 @pytest.mark.parametrize(
     "rows",

@@ -88,7 +88,7 @@ def test_precision_recall_reads_the_shortest_list():
     np.testing.assert_array_equal(wrong.at([0.0, 1e-3, 1.0]), [0.0, 0.5, 0.5])
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(weighted_lists())
 def test_curves_over_the_list_are_the_metrics_at_every_k(rows):
     y, score, weight = rows

@@ -137,9 +137,9 @@ def test_certificates(rows):
     assert float(re.sub("·10.*", "", found.rows[0][1])) == pytest.approx(float(f"{worst:.2e}".split("e")[0]))
     assert "at or below 5\xa0% with 95\xa0% confidence" in found.sentences[2]
     assert found.figure is not None
-    for model, word in ((LogisticRegression(), "LogisticRegression"), (Grill(random_state=0), "Grill")):
+    for model in (LogisticRegression(), Grill(random_state=0, threshold="trained")):
         found = card.certificate(anatomy(model.fit(X, y)))
-        assert found.sentences[0].startswith(f"{word} comes without a certificate")
+        assert found.sentences[0].startswith(f"{type(model).__name__} comes without a certificate")
     foreign = LogisticRegression().fit(X, y)
     foreign.objective_, foreign.n_iter_ = "binary", np.array([], dtype=int)
     assert [name for name, _ in card.certificate(anatomy(foreign)).rows] == ["Relative gap", "Tolerance"]

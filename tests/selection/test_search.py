@@ -105,7 +105,7 @@ def same_search_of_objects(ours, theirs):
     "model",
     [
         TauFPL(kernel="rbf", tol=1e-6),
-        GrillNP(random_state=0, max_iter=5),
+        GrillNP(random_state=0, max_iter=5, threshold="trained"),
         WMWRanker(tol=1e-10),
         RidgeClassifier(),
         PatMatNP(kernel="rbf", approximation="nystroem", n_components=20, random_state=0),

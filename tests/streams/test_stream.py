@@ -23,7 +23,7 @@ import toprank.streams.progress as progress_module
 from toprank.datasets import make_imbalanced
 from toprank.metrics import tpr_at_fpr
 from toprank.online import CBR
-from toprank.persistence import ModelFileError, load
+from toprank.persistence import ModelFileError, load, save
 from toprank.persistence.model_file import read_tree
 from toprank.streams import BadLineError, stream, stream_table
 from toprank.streams.checkpoint import Checkpoint
@@ -284,6 +284,7 @@ def test_a_model_that_breaks_leaves_the_last_good_checkpoint(clicks, tmp_path):
     assert content["n_rows"] == sum(content["model"].sizes_) == 600
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("form", ["csv", "svm", "parquet"])
 @pytest.mark.parametrize("every", [1, 130, 400])
 def test_going_on_from_every_checkpoint(clicks, data, tmp_path, form, every, monkeypatch):
@@ -413,38 +414,32 @@ def test_progress(clicks, monkeypatch, caplog, capsys):
     assert "1050 rows, 100 % of the file, AUC" in caplog.text
 
 
-KILLED = """
-import sys
+LONG = """
 from toprank.online import CBR
 from toprank.streams import stream
-from toprank.persistence import save
-path, run, out = sys.argv[1:]
-result = stream(path, CBR(buffer="reservoir", random_state=0), target="y", batch=500, window=5000, checkpoint=run,
-                every=2000, verbose=0)
-save(result.model, out)
-print(result.n_rows, result.resumed_at, repr(result.history["auc"].tolist()))
+
+def learn(path, run):
+    model = CBR(buffer="reservoir", random_state=0)
+    return stream(path, model, target="y", batch=200, window=2000, checkpoint=run, every=800, verbose=0)
 """
 
 
 def test_killed_and_resumed_is_bit_identical(tmp_path):
-    X, y, _ = make_imbalanced(40_000, n_features=8, positive_share=0.1, random_state=1)
-    path = write_csv(tmp_path / "clicks.csv", X, y)
-
-    def arguments(number):
-        return [sys.executable, "-c", KILLED, path, tmp_path / f"run{number}", tmp_path / f"model{number}"]
-
-    whole = subprocess.run(arguments(0), capture_output=True, text=True, check=True).stdout
-    run = tmp_path / "run1"
-    with subprocess.Popen(arguments(1)) as process:
+    X, y, _ = make_imbalanced(16_000, n_features=8, positive_share=0.1, random_state=1)
+    path, run = write_csv(tmp_path / "clicks.csv", X, y), tmp_path / "run1"
+    with subprocess.Popen([sys.executable, "-c", f"{LONG}\nimport sys; learn(*sys.argv[1:])", path, run]) as process:
         for wanted in range(3):  # the third checkpoint after the one at the start
             seen = run.stat().st_mtime_ns if wanted else None
             while process.poll() is None and (not run.exists() or run.stat().st_mtime_ns == seen):
                 time.sleep(0.001)
         process.kill()
     assert process.returncode == -signal.SIGKILL
-    resumed = subprocess.run(arguments(1), capture_output=True, text=True, check=True).stdout
-    assert whole.split()[:2] == ["40000", "0"]
-    assert resumed.split()[0] == "40000"
-    assert 0 < int(resumed.split()[1]) < 40_000
-    assert whole.split(maxsplit=2)[2] == resumed.split(maxsplit=2)[2]
+    names = {}
+    exec(LONG, names)
+    whole, resumed = (names["learn"](path, tmp_path / name) for name in ("run0", "run1"))
+    assert (whole.n_rows, whole.resumed_at, resumed.n_rows) == (16_000, 0, 16_000)
+    assert 0 < resumed.resumed_at < 16_000
+    assert whole.history["auc"].tolist() == resumed.history["auc"].tolist()
+    for result, name in ((whole, "model0"), (resumed, "model1")):
+        save(result.model, tmp_path / name)
     assert (tmp_path / "model0").read_bytes() == (tmp_path / "model1").read_bytes()
