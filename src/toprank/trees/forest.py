@@ -38,7 +38,7 @@ from toprank.matrices.leaves import LeafMatrix
 from toprank.saved_state import Schema
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list
-from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, told
+from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, is_clearly_better, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
 from toprank.trees.table_columns import TableColumns, is_frame
@@ -292,11 +292,12 @@ class TopForest(BinaryClassifier):
         self._say(f"comparing {len(candidates)} heads on rows that they have not seen")
         jury = Jury.of(rows, self.tau, random)
         found = jury.judged(self._head(), candidates)
-        best = chosen(found)
+        n_positives = int(jury.rows.positive.sum())
+        best = chosen(found, n_positives)
         if self.head is None and self.alpha == "auto" and not best.candidate.prior_alone:
-            wider = min(_WIDER * self.tau, 0.5 * (1 + self.tau))
-            found += jury.judged(self._head(), [replace(best.candidate, tau=wider)])
-        best = chosen(found)
+            wider = replace(best.candidate, tau=min(_WIDER * self.tau, 0.5 * (1 + self.tau)))
+            found += (judged := jury.judged(self._head(), [wider]))
+            best = judged[0] if is_clearly_better(judged[0], best, n_positives) else best
         if len(jury.rows.weights) == len(rows.weights):
             return best, found
         # a head of fewer rows scores on another scale: the threshold needs those of all rows

@@ -4,8 +4,8 @@
 2. In each of a few folds, heads are fitted to the other rows along a falling penalty, each from the last one, and score
    the honest leaves of the rows of the fold.
 3. The scores of all folds together are one list for each candidate, and the list of the prior alone is one more. The
-   best share of positives found at false positive rates around the budget decides; of equals, the one nearest to the
-   prior.
+   share of positives found at false positive rates around the budget decides: the best one is taken if it is clearly
+   better than a usual one, and none that is behind the prior alone.
 
 A head that has seen a row is no judge of it: with a small penalty its list of training rows is perfect, with honest
 leaves too. That is why heads are fitted in folds.
@@ -29,6 +29,8 @@ from toprank.trees.training_leaves import TrainingLeaves, fold_numbers
 
 # Folds, the tolerance within them, and multiples of the budget whose false positive rates count.
 _FOLDS, _TOLERANCE, _AROUND = 3, 1e-2, (0.2, 0.5, 1.0, 2.0, 5.0)
+# The penalty that others have to beat clearly.
+_USUAL_ALPHA = 0.1
 # What the prior is multiplied by, where α is not above 1.
 _FREEDOM = 5.0
 # Rows that decide, at most; of more rows all positives, up to a half, and random negatives.
@@ -100,25 +102,41 @@ class Jury:
         return float(np.mean([tpr_at_fpr(positive, scores, max_fpr=rate, sample_weight=weights) for rate in rates]))
 
 
-def chosen(candidates: Sequence[Judged]) -> Judged:
-    """The best one; of equals the prior alone, then the largest penalty."""
-    return max(candidates, key=lambda one: (one.worth, one.candidate.prior_alone, one.candidate.alpha))
+def chosen(candidates: Sequence[Judged], n_positives: int) -> Judged:
+    """The best one if it is clearly better than the usual one, else the usual one; none that is behind the prior alone.
+
+    The usual one has the usual penalty, and all leaves where there is a choice: with few positives the best of many is
+    best by chance.
+    """
+    best = max(candidates, key=lambda one: (one.worth, one.candidate.prior_alone, one.candidate.alpha))
+    heads = [one for one in candidates if one.candidate.alpha == _USUAL_ALPHA and not one.candidate.prior_alone]
+    usual = min(heads, key=lambda one: one.candidate.honest, default=best)
+    if is_clearly_better(best, usual, n_positives):
+        return best
+    return max([usual, *(one for one in candidates if one.candidate.prior_alone)], key=lambda one: one.worth)
 
 
-def told(best: Judged, candidates: Sequence[Judged], tau: float | None) -> dict[str, Any]:
+def is_clearly_better(one: Judged, other: Judged, n_positives: int) -> bool:
+    """Whether it found more by half a standard error of the share that the other one found."""
+    return one.worth > other.worth + 0.5 * float(np.sqrt(other.worth * (1 - other.worth) / n_positives))
+
+
+def told(taken: Judged, candidates: Sequence[Judged], tau: float | None) -> dict[str, Any]:
     """What was chosen, in numbers and words; `tau` is that of the head."""
     alone = [one.worth for one in candidates if one.candidate.prior_alone]
     table = [{**asdict(one.candidate), "worth": one.worth} for one in candidates]
-    prior = alone[0] if alone else None
+    prior, most = alone[0] if alone else None, max(one.worth for one in candidates)
+    more = "" if prior is None else f", the prior alone {prior:.3f}"
     if len(candidates) == 1:
         why = "no choice was left"
-    elif best.candidate.prior_alone:
-        why = f"no head on the leaves found more than the prior alone, {best.worth:.3f}"
+    elif taken.candidate.prior_alone:
+        why = f"no head on the leaves found clearly more than the prior alone, {taken.worth:.3f}"
+    elif taken.worth < most:
+        why = f"it found {taken.worth:.3f} of the positives{more}; none found clearly more, the best {most:.3f}"
     else:
-        more = "" if prior is None else f", the prior alone {prior:.3f}"
-        why = f"the best of {len(candidates)} candidates: it found {best.worth:.3f} of the positives{more}"
-    found = {"worth": best.worth, "worth_of_prior": prior, "why": why, "candidates": table}
-    return {**asdict(best.candidate), "tau": tau, **found}
+        why = f"the best of {len(candidates)} candidates: it found {taken.worth:.3f} of the positives{more}"
+    found = {"worth": taken.worth, "worth_of_prior": prior, "why": why, "candidates": table}
+    return {**asdict(taken.candidate), "tau": tau, **found}
 
 
 def fitted(head: Any, candidate: Candidate, rows: TrainingLeaves) -> Any:
