@@ -36,6 +36,7 @@ from toprank.exceptions import InputError
 from toprank.log import logger
 from toprank.matrices.leaves import LeafMatrix
 from toprank.saved_state import Schema
+from toprank.trees.boosters import as_lightgbm, as_xgboost
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list
 from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, is_clearly_better, told
@@ -376,6 +377,34 @@ class TopForest(BinaryClassifier):
             )  # fmt: skip
         contributions, mean = shapley_values(self.trees_, self._node_values_, self._rows_to_score(X))
         return contributions, mean + float(self.intercept_[0])
+
+    def to_lightgbm(self) -> Any:
+        """The same forest as a booster of LightGBM, whose raw scores are the decision function.
+
+        On trees of LightGBM it is a copy of that model with the new leaf values, which keeps its objective:
+        ``predict(X, raw_score=True)`` is the decision function, and `predict` a link function of it, no probability.
+        Other trees than those of LightGBM are written anew, if they are plain: own ones and forests of scikit-learn.
+
+        Returns
+        -------
+        lightgbm.Booster
+            Its `save_model` writes the file that LightGBM serves.
+        """
+        check_is_fitted(self)
+        return as_lightgbm(self)
+
+    def to_xgboost(self) -> Any:
+        """The model of XGBoost that the trees came from, with the new leaf values.
+
+        ``predict(xgboost.DMatrix(X), output_margin=True)`` is the decision function, in single precision.
+
+        Returns
+        -------
+        xgboost.Booster
+            Its `save_model` writes the file that XGBoost serves.
+        """
+        check_is_fitted(self)
+        return as_xgboost(self)
 
     def _rows_to_score(self, X: Any) -> NDArray[np.float32]:
         read = self._columns.read(X)
