@@ -129,10 +129,8 @@ def _fitted(
 
 
 def _given(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
-    """Weights as an argument of `fit`, if they differ: with weights, histograms take several times as long."""
-    if sample_weight is None or not np.ptp(sample_weight):
-        return {}
-    return {"sample_weight": sample_weight}
+    """Weights as an argument of `fit`."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
 
 
 def _without_empty_columns(X: Any) -> Any:

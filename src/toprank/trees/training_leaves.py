@@ -128,7 +128,8 @@ def _without_each_fold(
     numbers, found = fold_numbers(positive, _FOLDS, random), []
     for fold in range(int(numbers.max()) + 1):
         kept = np.flatnonzero(numbers != fold)
-        without = grove.regrown(_safe_indexing(X, kept), positive[kept].astype(np.int64), weights[kept])
+        of_kept = weights[kept] if np.ptp(weights) else None
+        without = grove.regrown(_safe_indexing(X, kept), positive[kept].astype(np.int64), of_kept)
         found.append((np.flatnonzero(numbers == fold), without))
     return found
 
