@@ -14,8 +14,9 @@ from toprank.decision import NeymanPearsonClassifier
 from toprank.files import TableError, TableModel, open_table
 from toprank.files.columns import prepared
 from toprank.files.estimators import pipeline_of, table_pipeline
+from toprank.files.found_in_rows import FoundInRows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.scoring import Best, FoundInRows, score_rows
+from toprank.files.scoring import Best, score_rows
 from toprank.persistence import load, save
 
 COLUMNS = {"a": "number", "b": "number", "t": "truth", "c": "category", "d": "category"}

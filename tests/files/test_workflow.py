@@ -70,12 +70,17 @@ def test_a_stream_with_its_columns(table, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").decision_function(table), model.decision_function(table))
     again, _ = stream_table(str(tmp_path / "train.csv"), CBR(), target="y", ignore=["c", "id"], start=model)
     assert again.estimator_[-1].n_samples_seen_ == 800
-    with pytest.raises(TableError, match="others than those of"):
-        stream_table(str(tmp_path / "train.csv"), CBR(), target="y", ignore=["c"], start=model)
+    with pytest.warns(UserWarning, match="the model does not know these columns, and they are not looked at: 'id'"):
+        extra, _ = stream_table(str(tmp_path / "train.csv"), CBR(), target="y", ignore=["c"], start=model)
+    np.testing.assert_array_equal(extra.estimator_[-1].coef_, again.estimator_[-1].coef_)
+    with pytest.raises(TableError, match=r"others than those of .*, which has no 'x' to learn from"):
+        stream_table(str(tmp_path / "train.csv"), CBR(), target="y", ignore=["x"], start=model)
+    with pytest.raises(ValueError, match="decimal is not for a model that goes on"):
+        stream_table(str(tmp_path / "train.csv"), CBR(), target="y", decimal=",", start=model)
 
 
 def test_header_and_checkpoint_are_read_once(table, tmp_path, monkeypatch):
-    options = {"target": "y", "ignore": ["c"], "checkpoint": str(tmp_path / "run"), "scale_rows": 0}
+    options = {"target": "y", "ignore": ["c"], "checkpoint": str(tmp_path / "run"), "id_column": "id"}
     stream_table(str(tmp_path / "train.csv"), CBR(), **options)
     read = {"checkpoint": 0, "header": 0}
 

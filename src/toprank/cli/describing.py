@@ -8,7 +8,7 @@ from toprank.cli.output import table
 from toprank.files.periods import per_words
 from toprank.shown_text import printable, shell_word
 
-_MOST_COLUMNS = 25
+MOST_COLUMNS = 25
 
 
 def measures_text(record: dict[str, Any]) -> str:
@@ -74,20 +74,26 @@ def described(model: Any, data: str, path: str) -> str:
     """A short summary for people."""
     summary = model.summary_
     rows = summary["data"]
-    share = 100 * rows["positives"] / rows["rows"]
     lines = [
-        f"{summary['method']} fitted to {rows['learned_from']:,} of {rows['rows']:,} rows of {data}, of which "
-        f"{rows['positives']:,} ({share:.2g} %) are positive, in {summary['seconds']:.1f} s",
+        f"{summary['method']} fitted to {rows['learned_from']:,} of {rows['rows']:,} rows of {data}"
+        f"{positives_text(model)}, in {summary['seconds']:.1f} s",
         *(f"  {title:13}{text}" for title, text in facts(summary) if text),
     ]
     if summary.get("table"):
-        lines.append(columns_text(summary["table"], _MOST_COLUMNS))
+        lines.append(columns_text(summary["table"], MOST_COLUMNS))
     if summary["held_out"] is not None:
         which = "last " if rows.get("in_order") else ""
         lines.append(f"measured on the {which}{summary['held_out']['rows']:,} rows{_by(model)} held out:")
         lines.append(measures_text(summary["held_out"]))
     lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
     return "\n".join(lines)
+
+
+def positives_text(model: Any) -> str:
+    """How many of the rows are positive, by the user's own label."""
+    rows = model.summary_["data"]
+    label = "" if model.positive in (None, "1", "true") else f" ({model.target} is {model.positive})"
+    return f", of which {rows['positives']:,} ({100 * rows['positives'] / rows['rows']:.2g} %) are positive{label}"
 
 
 def _by(model: Any) -> str:

@@ -21,15 +21,21 @@ def stream(
     positive: options.Positive = None,
     id_column: options.Id = None,
     ignore: options.Ignore = None,
+    types: options.Types = None,
+    missing: options.Missing = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     method: Annotated[str, one_of(methods.ONLINE_METHODS, help="Online method.")] = "CBR",
     start: Annotated[
         str | None, of_method(metavar="FILE", help="A model of an earlier stream that goes on learning.")
     ] = None,
-    scale_rows: Annotated[
-        int, of_method(min=0, help="Scale by the mean and deviation of so many first rows; 0: do not scale.")
+    first_rows: Annotated[
+        int, of_method(min=1, help="So many first rows decide what columns hold, medians, scales and categories.")
     ] = 10_000,
+    scale: Annotated[bool, of_method(help="Scale numbers by mean and deviation, or take them as they are.")] = True,
     fill_missing: Annotated[
-        float | None, typer.Option(help="Number that stands for missing values; by default they are an error.")
+        float | None, typer.Option(help="Number that stands for missing ones, instead of the median and a mark.")
     ] = None,
     on_bad_line: Annotated[
         str, one_of(["stop", "skip"], help="Stop at a bad line, or leave it out and count it.")
@@ -61,8 +67,12 @@ def stream(
 ) -> None:
     """Learn from a file row by row, in constant memory, and measure on the way.
 
-    Each batch is scored before it is learned from, so every row is a test row once. All columns must be numbers. The
-    file is CSV, svmlight, Parquet or NumPy; text also from a pipe, with [bold]-[/bold] for standard input.
+    Each batch is scored before it is learned from, so every row is a test row once. The file is CSV, svmlight, Parquet
+    or NumPy; text also from a pipe, with [bold]-[/bold] for standard input.
+
+    Columns are used as by [bold]toprank fit[/bold]: numbers with gaps, text, true and false. The first rows decide what
+    a column holds, and that stays. Later a value that is no number counts as missing, and a category that is new tells
+    nothing; notes at the end name both.
 
     [bold]Examples[/bold]
 
@@ -72,6 +82,7 @@ def stream(
 
     zcat clicks-*.gz | toprank stream - -t clicked -m clicks.toprank
     """
+    from toprank.cli.describing import MOST_COLUMNS, columns_text, positives_text
     from toprank.cli.model_files import check_writable, load_model
     from toprank.inspection import scorer_of
     from toprank.persistence import save
@@ -97,7 +108,9 @@ def stream(
             id_column=id_column,
             ignore=ignore or (),
             start=before,
-            scale_rows=scale_rows,
+            types=options.types_by_column(types),
+            first_rows=first_rows,
+            scale=scale,
             fill_missing=fill_missing,
             on_bad_line=on_bad_line,
             batch=batch,
@@ -112,6 +125,11 @@ def stream(
             delimiter=delimiter,
             zero_based=zero_based,
             n_features=n_features,
+            missing=missing or (),
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            watcher=output,
             verbose=int(output.shows_progress),
         )
     if result.last_line_waits:
@@ -125,10 +143,13 @@ def stream(
             reason = reason.partition("; ")[0]  # of a checkpoint, with a remedy in the words of Python
         output.note(f"{result.n_bad_lines:,} bad lines were left out; the first: line {first_bad.line}, {reason}")
     save(fitted, model)
+    summary = fitted.summary_
     record = {"rows": result.n_rows, "bad_lines": result.n_bad_lines, "history": result.history, "model": model}
-    learned = fitted.summary_["method"]
-    text = f"{learned} learned from {result.n_rows:,} rows of {data}\n{_history(result.history)}\nsaved to {model}"
-    output.result(record, text)
+    record["columns"] = summary.get("table", [])
+    lines = [f"{summary['method']} learned from {result.n_rows:,} rows of {data}{positives_text(fitted)}"]
+    if summary.get("table"):
+        lines.append(columns_text(summary["table"], MOST_COLUMNS))
+    output.result(record, "\n".join([*lines, _history(result.history), f"saved to {model}"]))
 
 
 def _history(history: dict[str, Any], most: int = 12) -> str:

@@ -11,7 +11,7 @@ from toprank.files.column_reading import FoundColumns, read_columns
 from toprank.files.columns import CATEGORY, MOST_CATEGORIES, Columns, judged_columns
 from toprank.files.source import NUMBER, TRUTH, repeated
 from toprank.files.spelling import PLAIN, Spelling
-from toprank.files.strays import Strays
+from toprank.files.strays import Strays, stray_notes
 
 _TYPES = {TRUTH: "true/false"}
 
@@ -51,7 +51,7 @@ def list_columns(source: Any, advance: Callable[[int], Any] = lambda position: N
     columns = judged_columns(found.frame, found.kinds, (), left_out)
     columns.strays = found.strays
     listed = column_list(source.names, found.frame, columns, found.kinds, source.spelling)
-    return len(found.frame), listed, [*found.notes, *columns.notes]
+    return len(found.frame), listed, [*found.notes, *stray_notes(found.strays, learns=True), *columns.notes]
 
 
 def _n_missing(series: Any) -> int:

@@ -13,7 +13,7 @@ from toprank.files.columns import CATEGORY, IGNORE, TYPES
 from toprank.files.errors import TableError
 from toprank.files.source import NUMBER, TEXT, VERBATIM, TypedTable, read_all
 from toprank.files.spelling import COMMAS, POINTS
-from toprank.files.strays import Strays, Tally, stray_notes, strays_of
+from toprank.files.strays import Strays, Tally, strays_of
 
 _SAMPLE = 1000
 _MOSTLY = 0.9
@@ -72,7 +72,6 @@ def read_columns(
     found.strays = {name: strays for name, strays in tally.columns().items() if name not in text}
     if not isinstance(source, TypedTable):
         _settle(source, found, categories)
-    found.notes += stray_notes(found.strays, learns=True)
     return found
 
 

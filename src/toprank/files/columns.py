@@ -36,7 +36,7 @@ MISSING = "(missing)"
 MOST_CATEGORIES = 100
 _FEW_VALUES = 20
 # The variance of larger numbers is not finite, that of smaller ones is zero.
-_LARGEST, _SMALLEST = 1e150, 1e-150
+LARGEST, _SMALLEST = 1e150, 1e-150
 
 
 @dataclass
@@ -122,8 +122,8 @@ def _numbers_of(series: Any) -> Any:
 
 def _check_size(series: Any, known: Any) -> None:
     largest = float(np.abs(known.to_numpy()).max())
-    if largest > _LARGEST:
-        row = int(np.flatnonzero(~(np.abs(series.fill_nan(0.0).to_numpy()) <= _LARGEST))[0])
+    if largest > LARGEST:
+        row = int(np.flatnonzero(~(np.abs(series.fill_nan(0.0).to_numpy()) <= LARGEST))[0])
         value = series[row]
         how = "not finite" if np.isinf(value) else "too large"
         raise TableError.saying(
@@ -157,7 +157,7 @@ def prepared(frame: Any, used: Mapping[str, str], spelling: Spelling | None = No
     `frame` is of polars or pandas, or anything that polars can read, with at least these columns. Strays among numbers
     are added to `tally`; without one a warning tells exceptions, and more of them are an error.
     """
-    pl, own = polars(), Tally() if tally is None else tally
+    own = Tally() if tally is None else tally
     spelling = spelling or Spelling()
     frame = _as_polars(frame, used)
     there = {*frame.columns}
@@ -171,7 +171,13 @@ def prepared(frame: Any, used: Mapping[str, str], spelling: Spelling | None = No
         own.refuse_too_many()
         for note in stray_notes(own.columns(), learns=False):
             warnings.warn(note, UserWarning, stacklevel=4)
-    return batch.frame.with_columns(pl.col(name).fill_null(MISSING) for name, kind in used.items() if kind == CATEGORY)
+    return with_missing_category(batch.frame, used)
+
+
+def with_missing_category(frame: Any, used: Mapping[str, str]) -> Any:
+    """A frame in which missing is a category too."""
+    pl = polars()
+    return frame.with_columns(pl.col(name).fill_null(MISSING) for name, kind in used.items() if kind == CATEGORY)
 
 
 def _as_polars(frame: Any, used: Mapping[str, str]) -> Any:

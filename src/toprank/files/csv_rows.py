@@ -35,9 +35,11 @@ class CSVFile(TextFile):
         fill_missing: float | None,
         ignore: Sequence[str] = (),
         grows: bool = False,
+        encoding: str | None = None,
     ) -> None:
-        super().__init__(path, labels, grows)
+        super().__init__(path, labels, grows, encoding)
         header = read_header(self._content, delimiter)
+        self._header = header
         self.is_begun = not grows or header.text.endswith(b"\n")
         self._header_size = len(header.text)
         self._mark = self._header_size, Passage(0, header.text)

@@ -26,11 +26,11 @@ def pipeline_of(used: Mapping[str, str] | None, ranker: Any) -> Any:
     return Pipeline([("scale", MaxAbsScaler()), ("rank", ranker)])
 
 
-def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
+def table_pipeline(used: Mapping[str, str], ranker: Any, *, scale: bool = True, fill: float | None = None) -> Any:
     """A pipeline for prepared frames: medians and scaling for numbers, one-hot columns for categories, then the ranker.
 
     A column of its own marks the missing values of numbers. `used` has names and kinds of the columns in their order;
-    see `toprank.files.columns`.
+    see `toprank.files.columns`. `scale` may be False; `fill` is a number that stands for missing ones instead.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
@@ -43,7 +43,10 @@ def table_pipeline(used: Mapping[str, str], ranker: Any) -> Any:
     parts: list[tuple[str, Any, list[int]]] = []
     if numbers:
         imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-        parts.append(("number", Pipeline([("impute", imputer), ("scale", StandardScaler())]), numbers))
+        if fill is not None:
+            imputer = SimpleImputer(strategy="constant", fill_value=float(fill), keep_empty_features=True)
+        steps = [("impute", imputer)]
+        parts.append(("number", Pipeline([*steps, ("scale", StandardScaler())] if scale else steps), numbers))
     if categories:
         encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES)
         parts.append(("category", encoder, categories))

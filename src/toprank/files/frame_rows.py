@@ -45,26 +45,45 @@ class FrameRows:
         self.target = target
         self.fill_missing = fill_missing
         self._table = table
-        self._features = chosen_features(table.path, table.names, target, features, ignore)
+        self._features = self._usable_features(chosen_features(table.path, table.names, target, features, ignore))
         self.feature_names: list[str] | None = self._features
         self.n_features = len(self._features)
         if table.types[target] not in (NUMBER, TEXT, DATE):
             raise TableError(
                 f"the target {target!r} of {self.path!r} has the type {table.types[target]}; labels are numbers or text"
             )
-        for name in self._features:
-            if name not in table.numbers:
+
+    def _usable_features(self, features: list[str]) -> list[str]:
+        """The columns that are read; an error for those that cannot be."""
+        for name in features:
+            if name not in self._table.numbers:
                 raise TableError.saying(
                     "the column {name!r} of {path!r} has the type {kind}, and a stream takes numbers; {remedy}",
                     name=name,
                     path=self.path,
-                    kind=table.types[name],
+                    kind=self._table.types[name],
                     remedy=Message(
                         "leave it out by {features=}, or encode it before",
                         elsewhere="leave it out by {ignore=}, or encode it before",
                         ignore=name,
                     ),
                 )
+        return features
+
+    def _kinds(self) -> dict[str, str]:
+        """How they are read."""
+        return dict.fromkeys(self._features, NUMBER)
+
+    def _values(self, frame: Any) -> Any:
+        X = frame.select(self._features).to_numpy()
+        return X if self.fill_missing is None else np.where(np.isnan(X), self.fill_missing, X)
+
+    def _usable(self, X: Any) -> Any:
+        """Which rows can be learned from."""
+        return np.isfinite(X).all(axis=1)
+
+    def _chosen(self, X: Any, good: NDArray[np.bool_]) -> Any:
+        return np.ascontiguousarray(X[good])
 
     def start(self) -> Place:
         """The first row."""
@@ -79,13 +98,11 @@ class FrameRows:
 
     def blocks(self, start: Place, stops: bool = False) -> Iterator[Block]:
         """All rows from a place on; with `stops` up to the batch with the first bad row."""
-        kinds = {**dict.fromkeys(self._features, NUMBER), self.target: VERBATIM}
+        kinds = {**self._kinds(), self.target: VERBATIM}
         for batch in self._table.batches(kinds, start.position):
-            X, column, first = batch.frame.select(self._features).to_numpy(), batch.frame[self.target], batch.first_row
+            X, column, first = self._values(batch.frame), batch.frame[self.target], batch.first_row
             labels, known = labels_in(column, self.labels)
-            if self.fill_missing is not None:
-                X = np.where(np.isnan(X), self.fill_missing, X)
-            good = known & np.isfinite(X).all(axis=1)
+            good = known & self._usable(X)
             wrong = np.flatnonzero(~good)
             bad = [
                 BadLine(first + i + 1, self._reason(X[i]) if known[i] else self._label_reason(column[i]))
@@ -93,7 +110,7 @@ class FrameRows:
             ]
             numbers = first + 1 + np.flatnonzero(good)
             skipped = np.diff(numbers, prepend=first) - 1
-            rows = Rows(np.ascontiguousarray(X[good]), labels[good], numbers, numbers, skipped)
+            rows = Rows(self._chosen(X, good), labels[good], numbers, numbers, skipped)
             yield Block(rows, bad, len(wrong), Place(batch.position, batch.position))
             if stops and bad:
                 return

@@ -91,6 +91,9 @@ def linear_scorer(model: Any) -> LinearScorer | None:
         return None
     transformer, ranker = (step for _, step in pipeline.steps)
     coefficients = linear_coefficients(ranker)
+    number = transformer.named_transformers_.get("number")
+    if number is not None and not _marks_and_scales(number):
+        return None
     if coefficients is None or not hasattr(ranker, "intercept_"):
         return None
     slices = {name: coefficients[transformer.output_indices_[name]] for name in transformer.named_transformers_}
@@ -119,6 +122,11 @@ def _single(estimator: Any) -> tuple[Any, float]:
             return None, 0.0
         estimator, shift = estimator.estimators_[0], float(estimator.thresholds_[0])
     return (estimator, shift) if isinstance(estimator, Pipeline) else (None, 0.0)
+
+
+def _marks_and_scales(pipeline: Any) -> bool:
+    """Whether numbers are prepared as `fit` does it; a stream may be asked for something else."""
+    return "scale" in pipeline.named_steps and pipeline.named_steps["impute"].indicator_ is not None
 
 
 def _of_numbers(pipeline: Any, w: Floats) -> tuple[Floats, Floats, Floats, float]:

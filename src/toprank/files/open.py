@@ -22,6 +22,7 @@ from toprank.files.parquet_file import ParquetTable
 from toprank.files.rows import RowSource
 from toprank.files.spelling import Spelling
 from toprank.files.svmlight_file import SvmlightFile, SvmlightTable
+from toprank.files.table_rows import CSVTableRows, FrameTableRows
 
 _TYPED: dict[str, Any] = {"parquet": ParquetTable, "numpy": NumpyTable}
 
@@ -153,10 +154,12 @@ def open_rows(
     fill_missing: Any,
     ignore: Sequence[str] = (),
     grows: bool = False,
+    spelling: Spelling | None = None,
 ) -> RowSource:
     """The rows that the arguments of `toprank.stream` describe, after a look at whether they fit together.
 
-    `ignore` names columns not to learn from, where `features` is None.
+    `ignore` names columns not to learn from, where `features` is None. With `spelling` columns may hold anything, and
+    rows are frames of them, to be read by it.
     """
     kind = _format_of(path, format, delimiter, "svmlight" if target is None else "csv")
     labels = labels_of(positive, numbers_only=kind == "svmlight")
@@ -181,5 +184,12 @@ def open_rows(
         raise ValueError(f"features must be a list of names, got {features!r}; use features=[{features!r}]")
     chosen = None if features is None else [str(name) for name in features]
     if kind == "csv":
-        return CSVFile(path, labels, target, chosen, delimiter, fill_missing, ignore, grows)
-    return FrameRows(_TYPED[kind](path), labels, target, chosen, fill_missing, ignore)
+        of_text = (path, labels, target, chosen, delimiter, fill_missing, ignore, grows)
+        return CSVFile(*of_text) if spelling is None else CSVTableRows(*of_text, spelling.encoding)
+    typed = FrameRows if spelling is None else FrameTableRows
+    return typed(_TYPED[kind](path), labels, target, chosen, fill_missing, ignore)
+
+
+def is_svmlight(path: str, format: str | None, delimiter: str | None, target: str | None) -> bool:
+    """Whether the rows that the arguments of `open_rows` describe are sparse ones without names."""
+    return _format_of(path, format, delimiter, "svmlight" if target is None else "csv") == "svmlight"

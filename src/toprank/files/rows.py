@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
 from toprank.exceptions import Message
+from toprank.files.spelling import polars
 
 MOST_BAD_LINES = 100
 """Bad lines that are kept with their reasons: of a block, and of a run."""
@@ -71,14 +72,27 @@ class Rows:
         """The rows of all parts, in their order."""
         if len(parts) == 1:
             return parts[0]
-        X = [part.X for part in parts]
         columns = zip(*((part.y, part.positions, part.lines, part.skipped) for part in parts), strict=True)
-        return Rows(vstack(X, format="csr") if issparse(X[0]) else np.vstack(X), *map(np.concatenate, columns))
+        return Rows(_stacked([part.X for part in parts]), *map(np.concatenate, columns))
+
+    def without(self, wrong: NDArray[np.bool_]) -> Rows:
+        """The rows but for some, which count as bad lines before the next one."""
+        before = np.cumsum(self.skipped + wrong)[~wrong]
+        X = self.X.filter(~wrong) if hasattr(self.X, "filter") else self.X[~wrong]
+        kept = (self.y[~wrong], self.positions[~wrong], self.lines[~wrong])
+        return Rows(X, *kept, np.diff(before, prepend=0))
 
     @property
     def end(self) -> Place:
         """Where the last row ends."""
         return Place(int(self.positions[-1]), int(self.lines[-1]))
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """One matrix, or frame of polars, of several."""
+    if issparse(parts[0]):
+        return vstack(parts, format="csr")
+    return polars().concat(parts) if hasattr(parts[0], "columns") else np.vstack(parts)
 
 
 class Block(NamedTuple):

@@ -17,13 +17,12 @@ from toprank.exceptions import InputError, Message, Parameter
 from toprank.files.columns import prepared
 from toprank.files.content import compressed_for
 from toprank.files.errors import TableError, listed, no_rows
+from toprank.files.found_in_rows import FoundInRows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
 from toprank.files.open import open_for_model, require_text_name
 from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, batch_of, numbered, repeated, require_columns
 from toprank.files.spelling import polars
-from toprank.files.strays import Tally, stray_notes
 from toprank.files.training import check_kind, id_in, needed_kinds, no_id_note
-from toprank.files.unseen import Unseen
 from toprank.files.watching import Warner, Watcher
 from toprank.persistence.atomic import write_atomically
 from toprank.ranking.tie_runs import ROUNDING
@@ -60,20 +59,6 @@ class Scores:
                 name = f"original_{name}"
             columns[name] = column
         return pl.DataFrame(columns)
-
-
-class FoundInRows:
-    """What is not as in the rows that a model learned from: values that are no numbers, categories never seen."""
-
-    def __init__(self, model: Any) -> None:
-        self.strays = Tally()
-        self.unseen = Unseen(model)
-
-    def tell(self, watcher: Watcher) -> None:
-        """Refuse a file whose columns are others; else note what was found."""
-        self.strays.refuse_too_many()
-        for note in (*stray_notes(self.strays.columns(), learns=False), *self.unseen.notes()):
-            watcher.note(note)
 
 
 def without_formulas(frame: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from toprank.exceptions import Message, Parameter
 from toprank.files.errors import NotANumberError, excerpt
 from toprank.files.spelling import polars
+from toprank.files.value_counts import ValueCounts
 
 _ONE_OF = 100
 _LEAST = 10
@@ -34,11 +35,13 @@ class Strays:
     first: str
     n_known: int
     """How many values are not missing, numbers and others."""
+    n_other: int = 0
+    """How many strays are not in `counts`, as there are too many different ones."""
 
     @property
     def total(self) -> int:
         """How many there are."""
-        return sum(self.counts.values())
+        return sum(self.counts.values()) + self.n_other
 
     def are_exceptions(self) -> bool:
         """Whether the column is one of numbers all the same."""
@@ -49,7 +52,8 @@ class Strays:
         shown = [f"{excerpt(value)} ({count:,})" for value, count in list(self.counts.items())[:_SHOWN]]
         shown[0] = f"{shown[0][:-1]}, {'first ' if self.total > 1 else ''}in {self.first})"
         more = len(self.counts) - _SHOWN
-        return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+        at_least = "more than " if self.n_other else ""
+        return ", ".join(shown) + (f" and {at_least}{more:,} more" if more > 0 else "")
 
 
 def strays_of(series: Any, places: Any, n_known: int, where: Callable[[int], str]) -> Strays:
@@ -62,7 +66,7 @@ class Tally:
     """The strays of a file by column, batch after batch."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {}
+        self._counts: dict[str, ValueCounts] = {}
         self._first: dict[str, str] = {}
         self._n_known: Counter[str] = Counter()
 
@@ -70,12 +74,25 @@ class Tally:
         """What another batch has in each column: values that are not missing, and strays."""
         self._n_known.update(n_known)
         for name, new in strays.items():
-            self._counts.setdefault(name, Counter()).update(new.counts)
+            self._counts.setdefault(name, ValueCounts()).add(new.counts)
             self._first.setdefault(name, new.first)
 
     def columns(self) -> dict[str, Strays]:
         """Columns with strays."""
-        return {name: Strays(counts, self._first[name], self._n_known[name]) for name, counts in self._counts.items()}
+        return {
+            name: Strays(values.counts, self._first[name], self._n_known[name], values.n_other)
+            for name, values in self._counts.items()
+        }
+
+    def record(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        counts = {name: values.record() for name, values in self._counts.items()}
+        return {"strays": counts, "first": dict(self._first), "n_known": dict(self._n_known)}
+
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self._counts = {name: ValueCounts(**values) for name, values in record["strays"].items()}
+        self._first, self._n_known = dict(record["first"]), Counter(record["n_known"])
 
     def too_many(self) -> list[str]:
         """Columns that are not numbers, as these are no exceptions."""
@@ -90,6 +107,17 @@ class Tally:
                 f"numbers, are none: {strays.told()}; correct them, or leave them empty if they are missing",
                 self.too_many(),
             )
+
+
+def changed_notes(columns: Mapping[str, Strays], n_rows: int) -> Iterator[str]:
+    """A line for each column that looked like one of numbers in so many first rows, and is none in all of them."""
+    for name, strays in columns.items():
+        types = Parameter("types", f"types={{{name!r}: 'category'}}", f"{name}=category")
+        found = (
+            f"column {name!r} holds numbers in the first {n_rows:,} rows, but {strays.total:,} of its "
+            f"{strays.n_known:,} values are none: {strays.told()}, which count as missing"
+        )
+        yield Message("{found}; if it holds text, start anew with {types}", found=found, types=types)
 
 
 def stray_notes(columns: Mapping[str, Strays], *, learns: bool) -> Iterator[str]:

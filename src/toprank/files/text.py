@@ -36,12 +36,12 @@ class TextFile:
     n_features: int
     feature_names: list[str] | None = None
 
-    def __init__(self, path: str, labels: Labels, grows: bool) -> None:
+    def __init__(self, path: str, labels: Labels, grows: bool, encoding: str | None = None) -> None:
         self.path = path
         self.labels = labels
         self.grows = grows
         self.is_begun, self.unended = True, False
-        self._content = Content(path)
+        self._content = Content(path, encoding)
         self.size = self._content.size
         self._read = Passage(0, b"")
         self._mark = (0, self._read)

@@ -83,7 +83,8 @@ def read_to_learn(
     categories = [name for name, kind in types.items() if kind == CATEGORY]
     columns = choose_columns(found.frame.drop(list(special)), found.kinds, categories, left_out)
     columns.strays, columns.kinds = found.strays, found.kinds
-    rows = labelled(found.frame, target, positive, id_column, columns, [*found.notes, *columns.notes], beside)
+    notes = [*found.notes, *stray_notes(found.strays, learns=True), *columns.notes]
+    rows = labelled(found.frame, target, positive, id_column, columns, notes, beside)
     rows.notes += leak_notes(rows.X, rows.y, columns.used)
     return rows
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toprank.files.columns import CATEGORY, MISSING
 from toprank.files.errors import excerpt
+from toprank.files.value_counts import ValueCounts
 
 _SHOWN = 3
 
@@ -17,20 +17,30 @@ class Unseen:
 
     def __init__(self, model: Any) -> None:
         self._known = _categories_of(model)
-        self._counts: dict[str, Counter[str]] = {name: Counter() for name in self._known}
+        self._counts = {name: ValueCounts() for name in self._known}
 
     def add(self, frame: Any) -> None:
         """Look at rows with at least these columns, as they are read for the model."""
         for name, known in self._known.items():
             values = frame[name].fill_null(MISSING)
-            self._counts[name].update(values.filter(~values.is_in(known)).to_list())
+            self._counts[name].add(values.filter(~values.is_in(known)).to_list())
+
+    def record(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {name: values.record() for name, values in self._counts.items()}
+
+    def restore(self, record: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self._counts = {name: ValueCounts(**values) for name, values in record.items()}
 
     def notes(self) -> Iterator[str]:
         """A line for each column with such values."""
-        for name, counts in self._counts.items():
+        for name, values in self._counts.items():
+            counts = values.counts
             if counts:
                 shown = ", ".join(f"{_shown(text)} ({count:,} rows)" for text, count in counts.most_common(_SHOWN))
-                more = f" and {len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else ""
+                at_least = "more than " if values.n_other else ""
+                more = f" and {at_least}{len(counts) - _SHOWN:,} more" if len(counts) > _SHOWN else ""
                 yield f"column {name!r} has values that the model has never seen: {shown}{more}; they tell it nothing"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toprank.exceptions import InputError, Message, Parameter
+from toprank.files.found_in_rows import FoundInStream
 from toprank.files.rows import MOST_BAD_LINES, BadLine, Place, Rows, RowSource
 from toprank.persistence.errors import ModelFileError
 from toprank.persistence.model_file import read_tree, write_tree
@@ -15,6 +16,9 @@ from toprank.saved_state import WORD, Array, Items, Part, Record, Schema, StateE
 from toprank.streams.prequential import COLUMNS
 
 _COUNTS = ("n_rows", "n_positives", "n_bad")
+_COUNTS_OF = Table(others=count())
+_COUNTED = Table({"counts": _COUNTS_OF, "n_other": count()})
+_STRAYS = Table({"strays": Table(others=_COUNTED), "first": Table(others=WORD), "n_known": _COUNTS_OF})
 _CONTENT = Schema(
     {
         "model": Part(("fit",)),
@@ -31,6 +35,15 @@ _CONTENT = Schema(
         ),
         "began_with": WORD,
         "source": Table(),
+        "found": Table(
+            {
+                "numbers": _STRAYS,
+                "unseen": Table(others=_COUNTED),
+                "missing": _COUNTS_OF,
+            },
+            none=True,
+            optional=True,
+        ),
     },
     fitted=None,
     relations={
@@ -61,6 +74,8 @@ class State:
     n_bad: int = 0
     bad: list[BadLine] = field(default_factory=list)
     """The first of the bad lines."""
+    found: FoundInStream | None = None
+    """What was found in the rows of a model that knows its columns."""
 
     def count_rows(self, rows: Rows) -> None:
         """Count rows that were learned from."""
@@ -95,6 +110,7 @@ class Checkpoint:
             "settings": self.settings,
             "began_with": self.began_with,
             "source": source.identity(state.place.position),
+            "found": None if state.found is None else state.found.record(),
         }
         write_tree(content, self.path, kind="checkpoint", name="checkpoint", trusted=self.trusted)
 
@@ -114,7 +130,9 @@ class Checkpoint:
             raise self._other(f"another file, or {source.path!r} was changed in the part that was read")
         bad = [BadLine(*line) for line in content["bad"]]
         counts = {name: content[name] for name in _COUNTS}
-        return State(content["model"], place, bad=bad, **counts), content["metrics"]
+        model, record = content["model"], content.get("found")
+        found = None if record is None else FoundInStream(model, record)
+        return State(model, place, bad=bad, found=found, **counts), content["metrics"]
 
     def _other(self, difference: str) -> ValueError:
         return InputError.saying(

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.files.rows import Rows, RowSource
+from toprank.files.rows import Batch, Rows, RowSource
 
 CLASSES = np.array([0, 1])
 
@@ -45,6 +45,14 @@ class Learner:
         """Number of features of a model that has learned, if it says so."""
         known: int | None = _known(self.model, "n_features_in_")
         return known
+
+    def looked_at(self, part: Batch, source: RowSource) -> Batch:
+        """A batch as it is learned from."""
+        return part
+
+    def keep_names(self, names: list[str] | None) -> None:
+        """Note the columns that were learned from."""
+        record_columns(self.model, names)
 
     def require_columns_of(self, source: RowSource) -> None:
         """Refuse a file with other columns than those that the model has learned from, or in another order."""

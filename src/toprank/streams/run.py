@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 
 from toprank.checks import require_count
 from toprank.exceptions import InputError, Message
+from toprank.files.found_in_rows import FoundInStream
+from toprank.files.model import TableModel
 from toprank.files.open import open_rows
 from toprank.files.rows import BadLine, Batch, RowSource, batches, stop_at
 from toprank.persistence.atomic import same_file
 from toprank.persistence.model_file import fingerprint
 from toprank.streams.checkpoint import Checkpoint, State, content_of
-from toprank.streams.learner import Learner, record_columns
+from toprank.streams.learner import Learner
 from toprank.streams.prequential import Prequential
 from toprank.streams.progress import progress
+from toprank.streams.table_learner import TableLearner
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class StreamResult:
         Rows that had been learned from when this call started, by an earlier one; 0 if it started anew.
     last_line_waits : bool
         Whether the last line had no end and was left for the next run; see `grows` of `stream`.
+    found : FoundInStream or None
+        Of `stream_table`: missing values of each column, values that are no numbers, and categories never seen before.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class StreamResult:
     bad_lines: list[BadLine]
     resumed_at: int
     last_line_waits: bool = False
+    found: FoundInStream | None = None
 
 
 def stream(
@@ -230,23 +236,28 @@ def stream_from(
 
     `earlier` is the content of the checkpoint, if it has been read.
     """
-    learner = Learner(copy.deepcopy(model))
+    model = copy.deepcopy(model)
+    state = State(model, source.start(), found=FoundInStream(model) if isinstance(model, TableModel) else None)
+    learner = _learner(state)
     learner.require_columns_of(source)
     metrics = Prequential(settings["window"], settings["max_fpr"])
     settings = settings | {"features": source.feature_names, "n_features": source.n_features}
     saved = None
     if checkpoint is not None:
         saved = Checkpoint(os.fspath(checkpoint), settings, fingerprint(learner.model, trusted), trusted)
-    state = State(learner.model, source.start())
     if saved is not None and resume and os.path.exists(saved.path):
         state, measured = saved.restored(earlier or content_of(saved.path, trusted), source)
         metrics.restore(measured)
-        learner = Learner(state.model)
+        learner = _learner(state)
     run = _Run(source, learner, metrics, saved, state, settings["on_bad_line"] == "skip")
     result = run.to_the_end(settings["batch"], every, verbose)
     if not source.unended:  # else there is more to come
         _warn_of_one_class(source.path, state, settings["positive"])
     return result
+
+
+def _learner(state: State) -> Learner:
+    return Learner(state.model) if state.found is None else TableLearner(state.model, state.found)
 
 
 @dataclass
@@ -282,13 +293,15 @@ class _Run:
         if interrupted:  # while the last state was saved
             raise KeyboardInterrupt
         state = self.state
-        record_columns(state.model, self.source.feature_names)
+        self.learner.keep_names(self.source.feature_names)
         history = self.metrics.history(state.n_rows)
         counts = state.n_rows, state.n_positives, state.n_bad
-        return StreamResult(state.model, history, *counts, state.bad, resumed_at, self.source.unended)
+        return StreamResult(state.model, history, *counts, state.bad, resumed_at, self.source.unended, state.found)
 
     def _take(self, part: Batch) -> None:
         """Score a batch, learn from it, and move on; or stop before it."""
+        if not part.bad or self.skips:
+            part = self.learner.looked_at(part, self.source)
         if part.bad and not self.skips:
             raise stop_at(part.bad[0], self.source)
         self.whole = False
