@@ -69,7 +69,7 @@ def test_entries(rng):
     X = LeafMatrix.of(np.array([[0, 1], [2, 0]]), [3, 2], np.array([[True, True], [False, True]]))
     root = np.sqrt(0.5)
     np.testing.assert_allclose(X.tocsr().toarray(), [[root, 0, 0, 0, root], [0, 0, 0, 2 * root, 0]])
-    assert X.leaves.dtype == np.uint8
+    assert LeafMatrix.of(np.array([[0, 1], [2, 0]]), [3, 2]).leaves.dtype == np.uint8
 
 
 def test_a_row_has_norm_one_and_products_are_shares_of_meetings(rng):
@@ -82,8 +82,9 @@ def test_a_row_has_norm_one_and_products_are_shares_of_meetings(rng):
 @pytest.mark.parametrize("n_leaves", [255, 256, 257, 65536, 65537])
 def test_numbers_are_as_small_as_they_can_be(n_leaves, rng):
     numbers = np.array([[0, n_leaves - 1], [n_leaves - 1, 0]])
+    whole = LeafMatrix.of(numbers, [n_leaves, n_leaves])
     X = LeafMatrix.of(numbers, [n_leaves, n_leaves], np.array([[True, False], [True, True]]))
-    assert X.leaves.dtype == (np.uint8 if n_leaves <= 256 else np.uint16 if n_leaves <= 65536 else np.uint32)
+    assert whole.leaves.dtype == (np.uint8 if n_leaves <= 256 else np.uint16 if n_leaves <= 65536 else np.uint32)
     csr, w = X.tocsr(), rng.standard_normal(X.shape[1])
     np.testing.assert_array_equal(X @ w, csr @ w)
     np.testing.assert_allclose(products_of_rows(X), (csr @ csr.T).toarray())
@@ -91,7 +92,7 @@ def test_numbers_are_as_small_as_they_can_be(n_leaves, rng):
 
 def test_the_other_operations(matrix, rng, monkeypatch):
     X = matrix
-    monkeypatch.setattr(module, "_COUNTED_TREES", 3)
+    monkeypatch.setattr(module, "_PRODUCTS_OF_A_PART", 100)
     dense = X.tocsr().toarray()
     weights = np.where(rng.random(len(X)) < 0.3, 0.0, rng.random(len(X)))
     centre = rng.standard_normal(X.shape[1])
@@ -105,6 +106,7 @@ def test_the_other_operations(matrix, rng, monkeypatch):
     np.testing.assert_allclose(abs(X).tocsr().toarray(), np.abs(dense))
     a, b = np.array([3, 0, 7]), np.array([7, 7, 1, 2])
     np.testing.assert_allclose(X.products_between(a, b), dense[a] @ dense[b].T, atol=1e-12)
+    np.testing.assert_allclose(products_of_rows(X), dense @ dense.T, atol=1e-12)
     products = RowProducts(X)
     np.testing.assert_allclose(products.between(a, b), dense[a] @ dense[b].T, atol=1e-12)
     np.testing.assert_allclose(products.diagonal, (dense**2).sum(axis=1), atol=1e-12)

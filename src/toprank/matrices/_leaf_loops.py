@@ -1,8 +1,8 @@
 """Compiled loops over leaf numbers: arrays only, cached, compiled on first use.
 
 `leaves` has a row for each row of data and a column for each tree; the column of the matrix for leaf k of tree t is
-``starts[t] + k``. `mask` has a bit for each tree, those of a byte from the lowest on; no columns mean that all trees
-count. `values` is what each entry of a row is.
+``starts[t] + k``. Where not all trees count for a row, `columns` lists the columns of those that do: of row i from
+``firsts[i]`` to before ``firsts[i + 1]``. `values` is what each entry of a row is.
 """
 
 from __future__ import annotations
@@ -35,18 +35,12 @@ def leaf_scores(leaves: Any, starts: Any, values: Any, w: Any, scores: Any) -> N
 
 
 @compiled(nogil=True)
-def masked_leaf_scores(leaves: Any, mask: Any, starts: Any, values: Any, w: Any, scores: Any) -> None:
-    """The same over the trees that count; their columns are listed first, without a branch that depends on the mask."""
-    n, n_trees = leaves.shape
-    columns = np.empty(n_trees, np.int64)
-    for i in range(n):
-        used = 0
-        for t in range(n_trees):
-            columns[used] = starts[t] + np.int64(leaves[i, t])
-            used += (mask[i, t >> 3] >> (t & 7)) & 1
-        total = 0.0
-        for a in range(used):
-            total += values[i] * w[columns[a]]
+def listed_scores(firsts: Any, columns: Any, values: Any, w: Any, scores: Any) -> None:
+    """The same over the columns that are listed; as unsigned numbers they need no look whether they are negative."""
+    for i in range(len(firsts) - 1):
+        value, total = values[i], 0.0
+        for column in columns[firsts[i] : firsts[i + 1]]:
+            total += value * w[np.uint64(column)]
         scores[i] = total
 
 
@@ -61,66 +55,59 @@ def add_leaf_sums(leaves: Any, starts: Any, row_weights: Any, first: int, last: 
 
 
 @compiled(nogil=True)
-def add_masked_leaf_sums(
-    leaves: Any, mask: Any, starts: Any, row_weights: Any, first: int, last: int, sums: Any
-) -> None:
-    """The same for the trees that count."""
-    columns = np.empty(last - first, np.int64)
-    for i in range(leaves.shape[0]):
+def add_listed_sums(firsts: Any, columns: Any, row_weights: Any, sums: Any) -> None:
+    """Add the weight of each row to the columns that are listed for it."""
+    for i in range(len(firsts) - 1):
         weight = row_weights[i]
         if weight != 0.0:
-            used = 0
-            for t in range(first, last):
-                columns[used] = starts[t] + np.int64(leaves[i, t])
-                used += (mask[i, t >> 3] >> (t & 7)) & 1
-            for a in range(used):
-                sums[columns[a]] += weight
+            for column in columns[firsts[i] : firsts[i + 1]]:
+                sums[np.uint64(column)] += weight
 
 
 @compiled(nogil=True)
-def leaf_sandwich(
-    leaves: Any, mask: Any, starts: Any, values: Any, extra: Any, rows: Any, weights: Any, H: Any
-) -> None:
-    """Add weightᵢ xᵢ xᵢᵀ for the given rows to the lower triangle of H; `extra` are the columns after the leaves."""
-    n_trees, n_extra = leaves.shape[1], extra.shape[1]
-    first_extra = H.shape[0] - n_extra
-    masked = mask.shape[1] > 0
-    columns, entries = np.empty(n_trees + n_extra, np.int64), np.empty(n_trees + n_extra)
-    for i in rows:
-        used = 0
+def list_columns(leaves: Any, used: Any, starts: Any, firsts: Any, columns: Any) -> None:
+    """List the columns of the trees that count, without a branch that depends on them; the last place is to spare."""
+    n, n_trees = leaves.shape
+    for i in range(n):
+        k = firsts[i]
         for t in range(n_trees):
-            if not masked or (mask[i, t >> 3] >> (t & 7)) & 1:
-                columns[used], entries[used] = starts[t] + np.int64(leaves[i, t]), values[i]
-                used += 1
-        for e in range(n_extra):
-            columns[used], entries[used] = first_extra + e, extra[i, e]
-            used += 1
-        for a in range(used):  # the columns rise
-            weighted = weights[i] * entries[a]
+            columns[k] = starts[t] + np.int64(leaves[i, t])
+            k += used[i, t]
+
+
+@compiled(nogil=True)
+def copy_lists(firsts: Any, columns: Any, rows: Any, new_firsts: Any, new_columns: Any) -> None:
+    """The lists of some rows."""
+    for i in range(len(rows)):
+        first, new = firsts[rows[i]], new_firsts[i]
+        for k in range(new_firsts[i + 1] - new):
+            new_columns[new + k] = columns[first + k]
+
+
+@compiled(nogil=True)
+def leaf_sandwich(firsts: Any, columns: Any, values: Any, extra: Any, rows: Any, weights: Any, H: Any) -> None:
+    """Add weightᵢ xᵢ xᵢᵀ for the given rows to the lower triangle of H; `extra` are the columns after the leaves."""
+    n_extra = extra.shape[1]
+    first_extra = H.shape[0] - n_extra
+    for i in rows:
+        of_row = columns[firsts[i] : firsts[i + 1]]
+        of_leaves = weights[i] * values[i] * values[i]
+        for a in range(len(of_row)):  # the columns rise
             for b in range(a + 1):
-                H[columns[a], columns[b]] += weighted * entries[b]
+                H[of_row[a], of_row[b]] += of_leaves
+        for e in range(n_extra):
+            weighted = weights[i] * extra[i, e]
+            for column in of_row:
+                H[first_extra + e, column] += weighted * values[i]
+            for f in range(e + 1):
+                H[first_extra + e, first_extra + f] += weighted * extra[i, f]
 
 
 @compiled(nogil=True)
-def add_meetings(leaves_a: Any, leaves_b: Any, first: int, last: int, counts: Any) -> None:
-    """Add the number of the trees from `first` to before `last`, less than 2¹⁶, in which two rows share a leaf."""
-    for i in range(leaves_a.shape[0]):
-        of_a = leaves_a[i, first:last]
-        for j in range(leaves_b.shape[0]):
-            of_b = leaves_b[j, first:last]
-            together = np.uint16(0)  # as narrow as the leaf numbers, so that many are compared at a time
-            for t in range(len(of_a)):
-                together = np.uint16(together + np.uint16(of_a[t] == of_b[t]))
-            counts[i, j] += together
-
-
-@compiled(nogil=True)
-def count_bits(mask: Any, counts: Any) -> None:
-    """Number of bits that are set in each row."""
-    for i in range(mask.shape[0]):
-        total = 0
-        for byte in mask[i]:
-            while byte:
-                byte &= byte - 1
-                total += 1
-        counts[i] = total
+def add_meetings(firsts: Any, columns: Any, firsts_of_columns: Any, rows: Any, counts: Any) -> None:
+    """Count the columns that rows share with others, whose numbers are listed column by column."""
+    for i in range(len(firsts) - 1):
+        of_row = counts[i]
+        for column in columns[firsts[i] : firsts[i + 1]]:
+            for j in rows[firsts_of_columns[column] : firsts_of_columns[column + 1]]:
+                of_row[np.uint64(j)] += 1.0
