@@ -10,14 +10,13 @@ a large penalty, or with tiny features, the solution is hardly better than zero,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
-from toprank.pairwise.objective import LossPoint, PairLoss
 from toprank.solvers.problem import Recorder
 
 HISTORY = ("iteration", "passes", "seconds", "objective", "gradient_norm", "suboptimality")
@@ -29,6 +28,34 @@ _SAMPLE, _EXPLICIT, _PATIENCE = 1000, 300, 15
 _MESSAGE = "iteration %d: passes %d, %.2f s, objective %.6g, gradient %.1e, bound %.1e"
 # Rounding errors of a sum over the rows, at most.
 _ROUNDING = 100.0
+
+
+class LossPoint(Protocol):
+    """Value and derivatives of a loss at given scores."""
+
+    scores: Floats
+
+    @property
+    def value(self) -> float:
+        """The loss F."""
+
+    @property
+    def gradient(self) -> Floats:
+        """Its derivative by each score."""
+
+    @property
+    def curvature(self) -> Floats:
+        """The diagonal of its Hessian."""
+
+    def hessian_product(self, direction: Floats) -> Floats:
+        """Its Hessian times a direction in the space of scores."""
+
+
+class Loss(Protocol):
+    """A convex loss of the scores of all rows, twice differentiable, or nearly so."""
+
+    def __call__(self, scores: Floats) -> LossPoint:
+        """The loss at some scores."""
 
 
 @dataclass
@@ -50,7 +77,7 @@ class Problem:
     """The objective of a matrix, a loss and a penalty."""
 
     X: Any
-    loss: PairLoss
+    loss: Loss
     alpha: float
     verbose: int = 0
     recorder: Recorder = field(init=False)

@@ -56,10 +56,10 @@ def default_scorer(model: Any, y: NDArray[Any]) -> Any:
 
     Labels are as the estimator gets them.
     """
-    from toprank.pairwise.wmw import WMWRanker
+    from toprank.pairwise.preference_ranker import PreferenceRanker
 
     labels, budget = np.unique(y), budget_of(model)
-    if isinstance(model, WMWRanker):
+    if isinstance(model, PreferenceRanker):
         levels = model.labels if model.labels is not None else in_order(labels, model.pos_label)
         return get_scorer("wmw", graph=model.graph, labels=levels)
     if budget is None:
