@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ["numba", "matplotlib", "onnx", "pandas", "polars", "rich", "dask", "sklearn", "scipy", "tabmat"]
 MODULES = [
     "toprank",
+    "toprank.baselines",
     "toprank.blending",
     "toprank.boosting",
     "toprank.datasets",

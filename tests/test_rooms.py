@@ -18,6 +18,8 @@ GROUND = {
 # What each room may import besides the ground.
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
+    # the papers' comparators: pairs and direction as in the family, a solver of their own
+    "baselines": {"base", "matrices", "pairwise", "solvers"},
     "blending": {"base", "decision", "estimators", "metrics"},
     "boosting": {"formulations"},
     "datasets": {"persistence"},  # which writes files whole or not at all

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toprank import (
+        baselines,
         blending,
         boosting,
         datasets,
@@ -81,6 +82,7 @@ __all__ = [
     "TopSearchCV",
     "UniExp",
     "WMWRanker",
+    "baselines",
     "blending",
     "boosting",
     "compare",
@@ -132,6 +134,7 @@ HOMES = {
         ["PatMatNP", "PatMat", "TauFPL", "TopMeanK", "TopPush", "TopPushK", "GrillNP", "Grill"], "estimators.top"
     ),
     **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
+    "RankSVM": "baselines.rank_svm",
 }
 """Where the public names are; the commands offer the methods among them, and model files may name them."""
 

@@ -47,6 +47,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 
 import toprank
+from toprank import baselines
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.files.model import TableModel
 from toprank.online import CBR, OAM, OPAUC, AdaOAM, UniExp
@@ -100,6 +101,8 @@ OWN = {
     "WMWRanker": lambda: fitted(toprank.WMWRanker()),
     "WMWRanker-rbf": lambda: fitted(toprank.WMWRanker(kernel="rbf")),
     "WMWRanker-precomputed": lambda: fitted(toprank.WMWRanker(kernel="precomputed"), X @ X.T),
+    "RankSVM": lambda: fitted(baselines.RankSVM()),
+    "RankSVM-rbf": lambda: fitted(baselines.RankSVM(kernel="rbf", loss="squared_hinge")),
     "CBR": lambda: fitted(CBR(threshold_window=20)),
     "CBR-diag": lambda: fitted(CBR(covariance="diag", buffer_size=(4, 9), threshold_window=20)),
     "OAM": lambda: fitted(OAM(random_state=0)),

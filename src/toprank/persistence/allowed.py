@@ -26,7 +26,7 @@ _TOPRANK = {
     f"toprank.{name}": f"toprank.{home}"
     for name, home in _PUBLIC.items()
     if name[0].isupper()
-    and home.startswith(("blending.", "estimators.", "pairwise.", "decision.", "online.", "trees."))
+    and home.startswith(("baselines.", "blending.", "estimators.", "pairwise.", "decision.", "online.", "trees."))
 }
 # What estimators keep in their attributes: the name in files, which outlives a move as well, and the module of today.
 _TOPRANK_PARTS = {

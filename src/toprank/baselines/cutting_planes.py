@@ -1,0 +1,169 @@
+r"""Minimise a penalised convex risk of the scores by cutting planes: the solver of structural support vector machines.
+
+.. math:: f(w) = \frac\alpha2 \|w\|^2 + R(Xw), \qquad R \ge 0
+
+A risk is known by its value and one subgradient at given scores: that of the most violated constraint, where R is a
+maximum over structures such as rankings. Each point gives a plane below R, and the largest of all planes is a model of
+it. Steps of an iteration:
+
+1. The minimum of the model with the penalty is w = −Aᵀμ/α, where the rows of A are the slopes of the planes and μ is
+   the maximum of the dual, a concave quadratic function on the simplex. Its value there is a lower bound of f.
+2. The best point moves towards that minimum as far as is best. Scores are linear in w, so one pass over the data is
+   enough.
+3. Stop when the best value is within `tol` of the lower bound.
+4. A new plane: at a point a tenth of the way from the best point to the minimum of the model. Planes that have not
+   been part of the minimum for long are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from toprank.arrays import Floats
+from toprank.matrices.dense_or_sparse import Cholesky, matvec, transpose_matvec
+from toprank.solvers.incumbent import COLLAPSE, best_on_segment
+from toprank.solvers.problem import Recorder, relative_gap
+
+# Share of the way from the best point to the minimum of the model at which the next plane touches.
+_AHEAD = 0.1
+# Iterations after which a plane that takes no part is forgotten.
+_PATIENCE = 30
+# Part of the largest violation of the optimality of the model that may be rounding.
+_ROUNDING = 1e-13
+
+
+class RiskPoint(Protocol):
+    """A risk at given scores."""
+
+    @property
+    def value(self) -> float:
+        """The risk."""
+
+    @property
+    def gradient(self) -> Floats:
+        """A subgradient by the scores."""
+
+
+Risk = Callable[[Floats], RiskPoint]
+
+
+@dataclass
+class Minimum:
+    """Where the search ended: `bound` is a lower bound of the optimum."""
+
+    w: Floats
+    scores: Floats
+    objective: float
+    bound: float
+    n_iter: int
+    converged: bool
+    history: dict[str, list[float]]
+
+
+@dataclass
+class Planes:
+    """The planes R ≥ a·w + b as rows of arrays, and the weights μ of those that make the minimum of the model."""
+
+    slopes: Floats
+    offsets: Floats
+    products: Floats
+    share: Floats
+    idle: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.idle = np.zeros(len(self.offsets))
+
+    @classmethod
+    def zero(cls, n_columns: int) -> Planes:
+        """The plane R ≥ 0."""
+        return cls(np.zeros((1, n_columns)), np.zeros(1), np.zeros((1, 1)), np.ones(1))
+
+    def add(self, slope: Floats, offset: float) -> None:
+        """Add a plane, and forget those that have not been of use for long."""
+        kept = self.idle < _PATIENCE
+        kept[0] = True
+        self.slopes = np.vstack([self.slopes[kept], slope])
+        self.offsets = np.append(self.offsets[kept], offset)
+        self.share, self.idle = np.append(self.share[kept], 0.0), np.append(self.idle[kept], 0.0)
+        products = self.slopes @ slope
+        self.products = np.block([[self.products[np.ix_(kept, kept)], products[:-1, None]], [products[None, :]]])
+
+    def minimum(self, alpha: float) -> tuple[Floats, float]:
+        """The minimum of the model with the penalty, and a lower bound of its value, exact but for rounding."""
+        self.share = simplex_minimum(self.products / alpha, self.offsets, self.share)
+        self.idle = np.where(self.share > 0, 0.0, self.idle + 1)
+        combined = self.share @ self.slopes
+        return -combined / alpha, float(self.share @ self.offsets - combined @ combined / (2 * alpha))
+
+
+def simplex_minimum(G: Floats, b: Floats, start: Floats) -> Floats:
+    """Minimise μᵀGμ/2 − b·μ over μ ≥ 0 with Σμ = 1, by an active-set method from a feasible start."""
+    mu, inside = start.copy(), start > 0
+    # a constant added to all products changes nothing on the simplex, and makes dependent planes harmless
+    G = G + max(float(G.diagonal().max()), np.finfo(float).tiny)
+    for _ in range(10 * len(b) + 50):
+        rows = np.flatnonzero(inside)
+        solve = Cholesky(G[np.ix_(rows, rows)]).solve
+        of_b, of_one = solve(b[rows]), solve(np.ones(len(rows)))
+        target = of_b - (of_b.sum() - 1) / of_one.sum() * of_one
+        if target.min() < 0:
+            # go towards it until a weight is zero, and leave that plane out
+            falling = np.flatnonzero(target < 0)
+            steps = mu[rows[falling]] / (mu[rows[falling]] - target[falling])
+            first, step = falling[np.argmin(steps)], steps.min()
+            mu[rows] += step * (target - mu[rows])
+            mu[rows[first]], inside[rows[first]] = 0.0, False
+            continue
+        mu[rows] = target / target.sum()
+        slack = G @ mu - b
+        entering, common = int(np.argmin(slack)), float(mu @ slack)
+        if inside[entering] or common - slack[entering] <= _ROUNDING * (abs(common) + float(np.abs(b).max())):
+            break
+        inside[entering] = True
+    mu = np.maximum(mu, 0.0)
+    return np.asarray(mu / mu.sum())
+
+
+def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_iter: int, verbose: int = 0) -> Minimum:
+    """Minimise α/2 ‖w‖² + R(Xw) to a relative gap of `tol`, see the module."""
+    recorder = Recorder(verbose)
+
+    def objective(squared_norm: float, scores: Floats) -> float:
+        return 0.5 * alpha * squared_norm + risk(scores).value
+
+    best, scores = np.zeros(X.shape[1]), np.zeros(X.shape[0])
+    primal = at_zero = objective(0.0, scores)
+    planes, touched, bound, n_iter = Planes.zero(X.shape[1]), scores, 0.0, 0
+    recorder.record(0, primal, bound)
+    while n_iter < max_iter:
+        n_iter += 1
+        # 4. The plane at the last point that was chosen.
+        point = risk(touched)
+        planes.add(transpose_matvec(X, point.gradient), point.value - float(point.gradient @ touched))
+        # 1. The minimum of the model.
+        w, value = planes.minimum(alpha)
+        bound = max(bound, value)
+        new_scores = matvec(X, w)
+        recorder.passes += 2
+        # 2. The best point towards it.
+        squares = (float(best @ best), float(best @ w), float(w @ w))
+        share, value = best_on_segment(objective, squares, scores, new_scores)
+        if value < primal:
+            best, scores, primal = best + share * (w - best), scores + share * (new_scores - scores), value
+        # 3. The certificate.
+        recorder.record(n_iter, primal, bound)
+        if _is_solved(primal, bound, at_zero, tol):
+            break
+        touched = scores + _AHEAD * (new_scores - scores)
+    converged = relative_gap(primal, bound) <= tol
+    return Minimum(best, scores, primal, bound, n_iter, converged, recorder.rows)
+
+
+def _is_solved(primal: float, bound: float, at_zero: float, tol: float) -> bool:
+    """Whether the gap is small, and most of what can be gained against w = 0 is gained or nothing can be."""
+    gap = relative_gap(primal, bound)
+    return gap <= tol and (gap * primal <= 0.5 * (at_zero - primal) or gap <= COLLAPSE)
