@@ -135,6 +135,8 @@ HOMES = {
     ),
     **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
     "RankSVM": "baselines.rank_svm",
+    "SVMMAP": "baselines.svm_map",
+    "SVMpAUC": "baselines.svm_pauc",
 }
 """Where the public names are; the commands offer the methods among them, and model files may name them."""
 

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from toprank.arrays import Floats, Mask
 from toprank.docstrings import fill_class
 from toprank.exceptions import InputError
 from toprank.positive_class import POS_LABEL_TEXT, in_order, labels_text, warn_if_guessed
@@ -165,6 +166,24 @@ def is_positive(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
         label = y[unknown].tolist()[0]
         raise ValueError(f"y has the label {label!r}, which is not one of the classes {labels_text(classes.tolist())}")
     return positive
+
+
+def balanced_threshold(scores: Floats, positive: Mask, weights: Floats | None = None) -> float:
+    """The threshold with the least sum of the error rates of both classes, half way to the next score above it.
+
+    Of several the one with the longest way. Where all are worse than no positive at all, the largest score.
+    """
+    weights = np.ones(len(scores)) if weights is None else weights
+    order = np.argsort(scores)
+    scores, total = scores[order], np.where(positive, weights[positive].sum(), -weights[~positive].sum())
+    error = np.cumsum((weights / total)[order])  # of taking all scores up to this one as negative, minus one
+    gap = np.diff(scores)
+    cuts = np.flatnonzero(gap > 0)
+    if not cuts.size or error[cuts].min() > 1e-12:
+        return float(scores[-1])
+    best = cuts[error[cuts] <= error[cuts].min() + 1e-12]
+    cut = best[np.argmax(gap[best])]
+    return float(scores[cut] + gap[cut] / 2)
 
 
 def check_magnitude(X: Any) -> None:

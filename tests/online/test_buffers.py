@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from online.oracles import SplitMix64
+from toprank.base import balanced_threshold
 from toprank.online import CBR, OAM, UniExp
 from toprank.online._rows import random_bits, random_share
-from toprank.online.threshold import balanced_threshold, threshold_at
+from toprank.online.threshold import threshold_at
 
 
 def numbered_rows(n):
@@ -87,18 +88,27 @@ def test_false_positive_rate_of_the_next_negative(max_fpr):
     assert threshold_at(np.array([3.0, 1.0, 2.0]), 0.01) == 3.0
 
 
+def balanced(negatives, positives):
+    scores, positive = np.append(negatives, positives), np.repeat([False, True], [len(negatives), len(positives)])
+    found = balanced_threshold(scores, positive)
+    copies = np.repeat(np.arange(len(scores)), 1 + np.arange(len(scores)) % 3)
+    repeated = balanced_threshold(scores[copies], positive[copies])
+    assert balanced_threshold(scores, positive, 1.0 + np.arange(len(scores)) % 3) == repeated
+    return found
+
+
 def test_balanced_threshold_is_the_best_one(rng):
     negatives, positives = rng.normal(size=30).round(1), rng.normal(1, 1, size=12).round(1)
 
     def error(t):
         return (negatives > t).mean() + (positives <= t).mean()
 
-    found = balanced_threshold(negatives, positives)
+    found = balanced(negatives, positives)
     assert error(found) == pytest.approx(min(error(t) for t in np.concatenate([negatives, positives])), abs=1e-12)
     assert not np.isin(found, np.concatenate([negatives, positives]))
-    assert balanced_threshold(np.ones(3), np.ones(2)) == 1.0
-    assert balanced_threshold(np.array([2.0, 3.0]), np.array([0.0, 1.0])) == 3.0  # none is better than any cut
-    assert balanced_threshold(np.array([0.0, 1.0]), np.array([4.0, 5.0])) == 2.5
+    assert balanced(np.ones(3), np.ones(2)) == 1.0
+    assert balanced(np.array([2.0, 3.0]), np.array([0.0, 1.0])) == 3.0  # none is better than any cut
+    assert balanced(np.array([0.0, 1.0]), np.array([4.0, 5.0])) == 2.5
 
 
 def test_threshold_on_a_stream():

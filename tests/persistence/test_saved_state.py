@@ -103,6 +103,8 @@ OWN = {
     "WMWRanker-precomputed": lambda: fitted(toprank.WMWRanker(kernel="precomputed"), X @ X.T),
     "RankSVM": lambda: fitted(baselines.RankSVM()),
     "RankSVM-rbf": lambda: fitted(baselines.RankSVM(kernel="rbf", loss="squared_hinge")),
+    "SVMpAUC": lambda: fitted(baselines.SVMpAUC(max_fpr=0.5)),
+    "SVMMAP-rbf": lambda: fitted(baselines.SVMMAP(kernel="rbf", n_components=9)),
     "CBR": lambda: fitted(CBR(threshold_window=20)),
     "CBR-diag": lambda: fitted(CBR(covariance="diag", buffer_size=(4, 9), threshold_window=20)),
     "OAM": lambda: fitted(OAM(random_state=0)),

@@ -10,7 +10,7 @@ it. Steps of an iteration:
    the maximum of the dual, a concave quadratic function on the simplex. Its value there is a lower bound of f.
 2. The best point moves towards that minimum as far as is best. Scores are linear in w, so one pass over the data is
    enough.
-3. Stop when the best value is within `tol` of the lower bound.
+3. Stop when the best value is within `tol` of the lower bound, or rounding errors hide all further gains.
 4. A new plane: at a point a tenth of the way from the best point to the minimum of the model. Planes that have not
    been part of the minimum for long are forgotten.
 """
@@ -32,6 +32,8 @@ from toprank.solvers.problem import Recorder, relative_gap
 _AHEAD = 0.1
 # Iterations after which a plane that takes no part is forgotten.
 _PATIENCE = 30
+# Iterations without any gain after which rounding errors leave nothing to gain.
+_STALLED = 20
 # Part of the largest violation of the optimality of the model that may be rounding.
 _ROUNDING = 1e-13
 
@@ -139,6 +141,7 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
     primal = at_zero = objective(0.0, scores)
     planes, touched, bound, n_iter = Planes.zero(X.shape[1]), scores, 0.0, 0
     recorder.record(0, primal, bound)
+    known, n_idle = (primal, bound), 0
     while n_iter < max_iter:
         n_iter += 1
         # 4. The plane at the last point that was chosen.
@@ -156,7 +159,9 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
             best, scores, primal = best + share * (w - best), scores + share * (new_scores - scores), value
         # 3. The certificate.
         recorder.record(n_iter, primal, bound)
-        if _is_solved(primal, bound, at_zero, tol):
+        n_idle = 0 if (primal, bound) != known else n_idle + 1
+        known = (primal, bound)
+        if _is_solved(primal, bound, at_zero, tol) or n_idle == _STALLED:
             break
         touched = scores + _AHEAD * (new_scores - scores)
     converged = relative_gap(primal, bound) <= tol

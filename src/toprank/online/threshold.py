@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from toprank.arrays import Floats
+from toprank.base import balanced_threshold
 from toprank.online._rows import Scores
 
 
@@ -21,7 +22,9 @@ def threshold(scores: Scores, max_fpr: float | None) -> float:
     negatives, positives = latest(scores, 0), latest(scores, 1)
     if max_fpr is not None:
         return threshold_at(negatives, max_fpr) if negatives.size else 0.0
-    return balanced_threshold(negatives, positives) if negatives.size and positives.size else 0.0
+    if not (negatives.size and positives.size):
+        return 0.0
+    return balanced_threshold(np.concatenate([negatives, positives]), np.arange(-negatives.size, positives.size) >= 0)
 
 
 def threshold_at(negatives: Floats, max_fpr: float) -> float:
@@ -33,22 +36,3 @@ def threshold_at(negatives: Floats, max_fpr: float) -> float:
     n = negatives.size
     rank = int(np.ceil((1.0 - max_fpr) * (n + 1) * (1.0 - 1e-12)))
     return float(np.partition(negatives, min(max(rank, 1), n) - 1)[min(max(rank, 1), n) - 1])
-
-
-def balanced_threshold(negatives: Floats, positives: Floats) -> float:
-    """The threshold with the least sum of the error rates of both classes, half way to the next score above it.
-
-    Of several the one with the longest way. Where all are worse than no positive at all, the largest score.
-    """
-    scores = np.concatenate([negatives, positives])
-    order = np.argsort(scores)
-    scores = scores[order]
-    step = np.where(order < negatives.size, -1.0 / negatives.size, 1.0 / positives.size)
-    error = np.cumsum(step)  # of taking all scores up to this one as negative, minus one
-    gap = np.diff(scores)
-    cuts = np.flatnonzero(gap > 0)
-    if not cuts.size or error[cuts].min() > 1e-12:
-        return float(scores[-1])
-    best = cuts[error[cuts] <= error[cuts].min() + 1e-12]
-    cut = best[np.argmax(gap[best])]
-    return float(scores[cut] + gap[cut] / 2)
