@@ -134,6 +134,8 @@ HOMES = {
         ["PatMatNP", "PatMat", "TauFPL", "TopMeanK", "TopPush", "TopPushK", "GrillNP", "Grill"], "estimators.top"
     ),
     **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
+    "InfinitePush": "baselines.infinite_push",
+    "PNormPush": "baselines.pnorm_push",
     "RankSVM": "baselines.rank_svm",
     "SVMMAP": "baselines.svm_map",
     "SVMpAUC": "baselines.svm_pauc",

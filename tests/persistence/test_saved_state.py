@@ -103,6 +103,8 @@ OWN = {
     "WMWRanker-precomputed": lambda: fitted(toprank.WMWRanker(kernel="precomputed"), X @ X.T),
     "RankSVM": lambda: fitted(baselines.RankSVM()),
     "RankSVM-rbf": lambda: fitted(baselines.RankSVM(kernel="rbf", loss="squared_hinge")),
+    "PNormPush": lambda: fitted(baselines.PNormPush()),
+    "InfinitePush": lambda: fitted(baselines.InfinitePush(penalty="l1", alpha=0.01)),
     "SVMpAUC": lambda: fitted(baselines.SVMpAUC(max_fpr=0.5)),
     "SVMMAP-rbf": lambda: fitted(baselines.SVMMAP(kernel="rbf", n_components=9)),
     "CBR": lambda: fitted(CBR(threshold_window=20)),
