@@ -136,6 +136,8 @@ HOMES = {
     **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
     "InfinitePush": "baselines.infinite_push",
     "PNormPush": "baselines.pnorm_push",
+    "RankBoost": "baselines.rank_boost",
+    "RankNet": "baselines.rank_net",
     "RankSVM": "baselines.rank_svm",
     "SVMMAP": "baselines.svm_map",
     "SVMpAUC": "baselines.svm_pauc",

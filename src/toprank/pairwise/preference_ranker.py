@@ -86,7 +86,6 @@ class PreferenceRanker(Estimator, ABC):
 
     graph: Graph = "full"
     labels: ArrayLike | None = None
-    random_state: Any = None
     verbose: int = 0
     pos_label: Any = None
 
@@ -254,6 +253,7 @@ class KernelRanker(PreferenceRanker):
     degree: float = 3
     coef0: float = 0.0
     n_components: int = 1000
+    random_state: Any = None
 
     def _check_parameters(self) -> None:
         require_count("n_components", self.n_components)
