@@ -19,7 +19,7 @@ GROUND = {
 MAY_IMPORT: dict[str, set[str]] = {
     "base": set(),
     # the papers' comparators: pairs and direction as in the family, a solver of their own
-    "baselines": {"base", "estimators", "matrices", "pairwise", "solvers"},
+    "baselines": {"base", "estimators", "formulations", "matrices", "pairwise", "solvers"},
     "blending": {"base", "decision", "estimators", "metrics"},
     "boosting": {"formulations"},
     "datasets": {"persistence"},  # which writes files whole or not at all

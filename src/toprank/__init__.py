@@ -134,7 +134,10 @@ HOMES = {
         ["PatMatNP", "PatMat", "TauFPL", "TopMeanK", "TopPush", "TopPushK", "GrillNP", "Grill"], "estimators.top"
     ),
     **{name: f"online.{name.lower()}" for name in ["CBR", "OAM", "OPAUC", "AdaOAM", "UniExp"]},
+    "AATP": "baselines.aatp",
+    "CostSensitive": "baselines.cost_sensitive",
     "InfinitePush": "baselines.infinite_push",
+    "OWPC": "baselines.owpc",
     "PNormPush": "baselines.pnorm_push",
     "RankBoost": "baselines.rank_boost",
     "RankNet": "baselines.rank_net",

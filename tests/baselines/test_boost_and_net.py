@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from baselines.oracles import two_classes
 from toprank import WMWRanker, load, save
@@ -15,15 +14,6 @@ from toprank.baselines import RankBoost, RankNet
 from toprank.baselines.rank_net import Network
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.objective import PairLoss
-
-
-# A network of few iterations, as the checks are about its interface; the linear one is compared to 1e-7.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [RankBoost(n_estimators=5), RankNet(hidden_units=0, alpha=0.1, tol=1e-15), RankNet(hidden_units=2, max_iter=2)]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def levels(n=30, d=3, seed=0):

@@ -4,7 +4,6 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from baselines.oracles import pair_optimum, solved, two_classes
 from toprank import TopPush, WMWRanker, load, save
@@ -17,21 +16,6 @@ LOSSES = {
     "hinge": lambda z: np.maximum(1 + z, 0),
     "quadratic": lambda z: np.maximum(1 + z, 0) ** 2,
 }
-
-
-# The checks compare models to 1e-7; some of their labels are 1 and 2, and some of their classes cannot be told apart.
-@pytest.mark.filterwarnings("ignore::toprank.PositiveClassWarning")
-@pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [
-        PNormPush(surrogate="hinge", tol=1e-12, alpha=1.0),
-        InfinitePush(tol=1e-12, alpha=0.01),
-        InfinitePush(penalty="l1", tol=1e-9, alpha=0.01),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("p", [1.0, 4.0, 200.0])

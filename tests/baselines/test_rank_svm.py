@@ -5,7 +5,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from baselines.oracles import pair_optimum, two_classes
 from toprank import load, save
@@ -14,11 +13,6 @@ from toprank.baselines.hinge_pairs import HingePairLoss
 from toprank.pairwise.graph import Preferences
 
 LOSSES = {"hinge": 1, "squared_hinge": 2}
-
-
-@parametrize_with_checks([RankSVM(tol=1e-12, alpha=0.1), RankSVM(tol=1e-14, alpha=0.1, loss="squared_hinge")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def preferences(levels, weights, rng):

@@ -28,7 +28,7 @@ from toprank.baselines._certificate import (
     keep_certificate,
     warn_unless_converged,
 )
-from toprank.baselines.cutting_planes import Minimum
+from toprank.baselines.cutting_planes import Minimum, Risk, solve_cutting_planes
 from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._rows import rows_to_score, training_rows
 from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, scores_of
@@ -79,6 +79,10 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
     Names of the features, if X had names."""
 
 
+# Weights in between are taken as they are.
+_SMALL, _LARGE = 1e-100, 1e100
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearBaseline(BinaryClassifier):
     """Base of the baselines that minimise a penalised risk of linear scores."""
@@ -121,6 +125,10 @@ class LinearBaseline(BinaryClassifier):
     def _minimum(self, X: Any, positive: Mask, weights: Floats) -> Minimum:
         """Minimise the objective over rows of positive weight."""
 
+    def _by_cutting_planes(self, X: Any, risk: Risk) -> Minimum:
+        limits: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter), "verbose": self.verbose}
+        return solve_cutting_planes(X, risk, float(self.alpha), **limits)
+
     def _check_parameters(self) -> None:
         require_moderate("alpha", self.alpha, "use a value such as 0.1")
         require_positive("tol", self.tol, "use a value such as 1e-4")
@@ -148,7 +156,8 @@ class LinearBaseline(BinaryClassifier):
         self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # the scale cancels, but sums could overflow
+        if not _SMALL <= weights.max() <= _LARGE:
+            weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # the scale cancels, but sums could overflow
         kept = weights > 0
         if not kept.all():
             X, positive, weights = X[kept], positive[kept], weights[kept]
@@ -163,10 +172,14 @@ class LinearBaseline(BinaryClassifier):
             found = self._minimum(without_offset(features), positive, weights)
             self.coef_ = found.w.astype(X.dtype)[None, :]
             scores = np.asarray(features @ self.coef_[0], dtype=np.float64)
-        self.threshold_ = balanced_threshold(scores, positive, weights)
+        self.threshold_ = self._threshold_of(scores, positive, weights)
         self.intercept_ = np.array([-self.threshold_], dtype=X.dtype)
         keep_certificate(self, found)
         return found
+
+    def _threshold_of(self, scores: Floats, positive: Mask, weights: Floats) -> float:
+        """The threshold of `predict`, of the scores of the training rows."""
+        return balanced_threshold(scores, positive, weights)
 
     def _features(self, X: Any, weights: Floats) -> Any:
         """The rows themselves, or the features of the kernel."""

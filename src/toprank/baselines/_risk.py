@@ -42,3 +42,14 @@ def shared_by_ties(slopes: Floats, scores: Floats, weights: Floats) -> Floats:
     first = np.flatnonzero(np.append(True, np.diff(scores) != 0))
     run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(scores))))
     return np.asarray(np.add.reduceat(slopes, first)[run] * weights / np.add.reduceat(weights, first)[run])
+
+
+def sums_before(places: Rows, terms: Floats) -> Floats:
+    """Sums of the terms before each place."""
+    return np.append(0.0, np.cumsum(terms))[places]
+
+
+def counts_behind(places: Rows, weights: Floats, n: int) -> Floats:
+    """For each of n terms the weights of those whose place is behind it."""
+    ends = np.bincount(places, weights, n + 1)
+    return np.asarray(ends.sum() - np.cumsum(ends)[:n], dtype=np.float64)

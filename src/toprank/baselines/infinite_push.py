@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, eye_array, hstack, issparse, vstack
 from toprank.arrays import Floats, Mask, Rows
 from toprank.baselines._linear import WeightedBaseline
 from toprank.baselines._risk import TwoClassRisk
-from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
+from toprank.baselines.cutting_planes import Minimum
 from toprank.baselines.svm_pauc import PartialAUCRisk
 from toprank.checks import require_choice
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
@@ -145,6 +145,7 @@ class InfinitePush(WeightedBaseline):
     True
     """
 
+    over: ClassVar[str] = "negatives"
     remedies = "lower alpha, or use another method: a single outlier can be the highest negative in every direction"
 
     penalty: str = "l2"
@@ -154,8 +155,7 @@ class InfinitePush(WeightedBaseline):
         require_choice("penalty", self.penalty, PENALTIES)
 
     def _minimum(self, X: Any, positive: Mask, weights: Floats) -> Minimum:
-        alpha, tol, max_iter = float(self.alpha), float(self.tol), int(self.max_iter)
-        if self.penalty == "l1":
-            return SparsePush(X, positive, weights, alpha, self.verbose).minimum(tol, max_iter)
-        risk = PartialAUCRisk(positive, weights, 0.0, None)
-        return solve_cutting_planes(X, risk, alpha, tol=tol, max_iter=max_iter, verbose=self.verbose)
+        if self.penalty == "l2":
+            return self._by_cutting_planes(X, PartialAUCRisk(positive, weights, 0.0, None))
+        problem = SparsePush(X, positive, weights, float(self.alpha), self.verbose)
+        return problem.minimum(float(self.tol), int(self.max_iter))

@@ -13,7 +13,7 @@ import numpy as np
 from toprank.arrays import Floats, Mask
 from toprank.baselines._linear import WeightedBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk
-from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
+from toprank.baselines.cutting_planes import Minimum
 from toprank.baselines.hinge_pairs import ActivePairs
 from toprank.checks import require_choice
 from toprank.exceptions import InputError
@@ -171,6 +171,4 @@ class PNormPush(WeightedBaseline):
 
     def _minimum(self, X: Any, positive: Mask, weights: Floats) -> Minimum:
         risk = PNormRisk(positive, weights, self.surrogate, float(self.p))
-        return solve_cutting_planes(
-            X, risk, float(self.alpha), tol=float(self.tol), max_iter=int(self.max_iter), verbose=self.verbose
-        )
+        return self._by_cutting_planes(X, risk)

@@ -10,7 +10,7 @@ import numpy as np
 from toprank.arrays import Floats, Mask
 from toprank.baselines._linear import LinearBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk, descending, shared_by_ties
-from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
+from toprank.baselines.cutting_planes import Minimum
 
 # Entries of a block of pairs.
 _BLOCK_ENTRIES = 1_000_000
@@ -110,6 +110,4 @@ class SVMMAP(LinearBaseline):
 
     def _minimum(self, X: Any, positive: Mask, weights: Floats) -> Minimum:
         risk = AveragePrecisionRisk(positive, weights)
-        return solve_cutting_planes(
-            X, risk, float(self.alpha), tol=float(self.tol), max_iter=int(self.max_iter), verbose=self.verbose
-        )
+        return self._by_cutting_planes(X, risk)

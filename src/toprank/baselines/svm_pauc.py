@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask, Rows
+from toprank.arrays import Floats, Mask
 from toprank.baselines._linear import WeightedBaseline
-from toprank.baselines._risk import RiskValue, TwoClassRisk, descending, shared_by_ties
-from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
+from toprank.baselines._risk import RiskValue, TwoClassRisk, counts_behind, descending, shared_by_ties, sums_before
+from toprank.baselines.cutting_planes import Minimum
 from toprank.exceptions import InputError
 
 
@@ -37,14 +37,14 @@ class PartialAUCRisk(TwoClassRisk):
         size = within.sum()
         # a: among the negatives before the range; b: below all of these, and as many in the range as have a loss
         place = np.searchsorted(-t, -s, side="left")
-        sum_a = _sums_before(place, before * t) - s * _sums_before(place, before)
+        sum_a = sums_before(place, before * t) - s * sums_before(place, before)
         reach = np.searchsorted(-t, 1.0 - s, side="left")
-        n_within = _sums_before(reach, within)
-        sum_b = before @ t - s * before.sum() + n_within * (1.0 - s) + _sums_before(reach, within * t)
+        n_within = sums_before(reach, within)
+        sum_b = before @ t - s * before.sum() + n_within * (1.0 - s) + sums_before(reach, within * t)
         into = sum_b >= sum_a
-        of_positives = -share * np.where(into, before.sum() + n_within, _sums_before(place, before))
-        of_sorted = within * _counts_behind(reach[into], share[into], len(t))
-        of_sorted += before * (share[into].sum() + _counts_behind(place[~into], share[~into], len(t)))
+        of_positives = -share * np.where(into, before.sum() + n_within, sums_before(place, before))
+        of_sorted = within * counts_behind(reach[into], share[into], len(t))
+        of_sorted += before * (share[into].sum() + counts_behind(place[~into], share[~into], len(t)))
         of_negatives = np.empty(len(t))
         of_negatives[order] = shared_by_ties(of_sorted, t, weights)
         value = float(share @ np.where(into, sum_b, sum_a))
@@ -56,17 +56,6 @@ class PartialAUCRisk(TwoClassRisk):
             return np.zeros(len(weights)), np.append(1.0, np.zeros(len(weights) - 1))
         ends = np.append(0.0, np.cumsum(weights))
         return np.diff(np.minimum(ends, self.low)), np.diff(np.clip(ends, self.low, self.high))
-
-
-def _sums_before(places: Rows, terms: Floats) -> Floats:
-    """Sums of the terms before each place."""
-    return np.append(0.0, np.cumsum(terms))[places]
-
-
-def _counts_behind(places: Rows, weights: Floats, n: int) -> Floats:
-    """For each of n terms the weights of those whose place is behind it."""
-    ends = np.bincount(places, weights, n + 1)
-    return np.asarray(ends.sum() - np.cumsum(ends)[:n], dtype=np.float64)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -133,6 +122,4 @@ class SVMpAUC(WeightedBaseline):
 
     def _minimum(self, X: Any, positive: Mask, weights: Floats) -> Minimum:
         risk = PartialAUCRisk(positive, weights, float(self.min_fpr), self.max_fpr)
-        return solve_cutting_planes(
-            X, risk, float(self.alpha), tol=float(self.tol), max_iter=int(self.max_iter), verbose=self.verbose
-        )
+        return self._by_cutting_planes(X, risk)
