@@ -7,46 +7,72 @@ from typing import Any, Self
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask
+from toprank.arrays import Floats, Mask, Rows
 from toprank.baselines._linear import LinearBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk, descending, shared_by_ties
 from toprank.baselines.cutting_planes import Minimum
-
-# Entries of a block of pairs.
-_BLOCK_ENTRIES = 1_000_000
 
 
 class AveragePrecisionRisk(TwoClassRisk):
     """The largest value over all rankings of one minus average precision, plus the change in the sum over pairs.
 
-    With both classes in the order of their scores, negative j above positive i costs i / ((i + j − 1)(i + j)) of
-    precision over m, and gains 2 (sⱼ − sᵢ) / (mn). So negative j goes above the positives from the one on where the
-    sum of both is largest; as that moves down with j, these choices make a ranking.
+    With both classes in the order of their scores, negative j above positive k costs k / ((k + j − 1)(k + j)) of
+    precision over m, which is j / (k + j) − (j − 1) / (k + j − 1), and gains 2 (tⱼ − sₖ) / (mn). So negative j goes
+    above the positives from the one on where the sum of both to the end is largest. That sum is a difference of
+    harmonic numbers and of sums of scores, and the place where it is largest never moves up with j: of every other
+    negative it is looked for between the places of its neighbours, O((m + n) log n) in all.
     """
+
+    def __init__(self, positive: Mask, weights: Floats) -> None:
+        super().__init__(positive, weights)
+        n_rows = np.arange(1, self.n_rows + 1)
+        self.harmonic = np.append(0.0, np.cumsum(1.0 / n_rows))
 
     def __call__(self, scores: Floats) -> RiskValue:
         """The risk at the scores of all rows."""
         m, n = len(self.positives), len(self.negatives)
         first, second = descending(scores[self.positives]), descending(scores[self.negatives])
         s, t = scores[self.positives][first], scores[self.negatives][second]
-        value, start = 0.0, np.empty(n, np.intp)
-        step = max(1, _BLOCK_ENTRIES // m)
-        i = np.arange(1, m + 1)
-        for block in (slice(k, min(k + step, n)) for k in range(0, n, step)):
-            j = np.arange(block.start + 1, block.stop + 1)[:, None]
-            gains = i / ((i + j - 1.0) * (i + j) * m) - 2.0 / (m * n) * (s - t[block, None])
-            sums = np.cumsum(gains[:, ::-1], axis=1)[:, ::-1]
-            start[block] = np.argmax(sums, axis=1)
-            best = sums[np.arange(len(j)), start[block]]
-            start[block][best <= 0] = m
-            value += float(np.maximum(best, 0.0).sum())
-        above: Floats = np.cumsum(np.bincount(start, minlength=m + 1), dtype=np.float64)[
-            :m
-        ]  # negatives above each positive
+        start, values = self._starts(s, t)
+        above = np.cumsum(np.bincount(start, minlength=m + 1), dtype=np.float64)[:m]  # negatives above each positive
         of_positives, of_negatives = np.empty(m), np.empty(n)
         of_positives[first] = shared_by_ties(np.asarray(above * (-2.0 / (m * n))), s, np.ones(m))
         of_negatives[second] = shared_by_ties(np.asarray((m - start) * (2.0 / (m * n))), t, np.ones(n))
-        return self.combined(value, of_positives, of_negatives)
+        return self.combined(float(values.sum()), of_positives, of_negatives)
+
+    def _starts(self, s: Floats, t: Floats) -> tuple[Rows, Floats]:
+        """For each negative the number of positives above it, and the sum over those below it."""
+        m, n = len(s), len(t)
+        ends = np.append(np.cumsum(s[::-1])[::-1], 0.0)
+        starts, values = np.zeros(n, np.intp), np.zeros(n)
+        stride = 1 << (n.bit_length() - 1)
+        while stride >= 1:
+            # 1. every second place of this stride, between those of the stride before
+            j = np.arange(stride - 1, n, 2 * stride)
+            low = np.where(j >= stride, starts[j - stride], 0)
+            high = np.where(j + stride < n, starts[np.minimum(j + stride, n - 1)], m)
+            high = np.maximum(high, low)  # in spite of rounding errors
+            # 2. all sums from all places between, one negative after the other
+            sizes = high - low + 1
+            offsets = np.append(0, np.cumsum(sizes)[:-1])
+            owner = np.repeat(np.arange(len(j)), sizes)
+            place = np.arange(sizes.sum()) - offsets[owner] + low[owner]
+            number = j[owner] + 1
+            sums = self._precision_lost(place, number, m) / m
+            sums += 2.0 / (m * n) * ((m - place) * t[j[owner]] - ends[place])
+            # 3. the first of the largest
+            largest = np.maximum.reduceat(sums, offsets)
+            found = np.flatnonzero(sums == largest[owner])
+            _, leading = np.unique(owner[found], return_index=True)
+            starts[j], values[j] = place[found[leading]], largest
+            stride //= 2
+        return starts, values
+
+    def _precision_lost(self, place: Rows, number: Rows, m: int) -> Floats:
+        """Σ k / ((k + j − 1)(k + j)) over the positives k behind a place, for the negative of number j."""
+        H = self.harmonic
+        after = number * (H[m + number] - H[place + number])
+        return np.asarray(after - (number - 1) * (H[m + number - 1] - H[place + number - 1]))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -57,7 +83,7 @@ class SVMMAP(LinearBaseline):
               \sum_{j=1}^n (\pi_{ij} - 1) (w^\top x_i^+ - w^\top x_j^-) \right)
 
     over all rankings π, where :math:`\pi_{ij}` is 1 where positive i is above negative j, else −1. The ranking that
-    violates most is found exactly, in O(mn) a search. It is here for comparison with the literature.
+    violates most is found exactly, in O(N log N). It is here for comparison with the literature.
 
     Average precision counts positions, so there are no weights of rows.
 
