@@ -27,7 +27,7 @@ LOSSES = ("hinge", "squared_hinge")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RankSVM(KernelRanker):
-    r"""Rank by the hinge loss over all preferred pairs: SVM\ :sup:`rank`, or ranking SVM.
+    r"""Rank by the hinge loss over all preferred pairs: SVM-rank, or ranking SVM.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \frac1P \sum_{i \succ j} p_{ij}
               \max(0, 1 - w^\top x_i + w^\top x_j)^q, \qquad P = \sum_{i \succ j} p_{ij}

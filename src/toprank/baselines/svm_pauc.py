@@ -63,10 +63,10 @@ class SVMpAUC(WeightedBaseline):
     r"""Maximise the area under the ROC curve between two false positive rates by a structural SVM, in its tight form.
 
     .. math:: \min_w \frac{\alpha}{2} \|w\|^2 + \max_{Z, \pi} \frac{1}{m (k_2 - k_1)} \sum_{i=1}^m \sum_{k=1}^{k_2}
-              \pi_{ik} \left( [k > k_1] - w^\top x_i^+ + w^\top z_k \right), \qquad
-              k_1 = n \cdot \mathrm{min\_fpr}, \quad k_2 = n \cdot \mathrm{max\_fpr}
+              \pi_{ik} \left( [k > k_1] - w^\top x_i^+ + w^\top z_k \right)
 
-    over all lists Z of :math:`k_2` negatives and all ways π to put positive i below the first ones of them,
+    where :math:`k_1` and :math:`k_2` are the numbers of negatives up to the two rates, n·min_fpr and n·max_fpr, and the
+    maximum is over all lists Z of :math:`k_2` negatives and all ways π to put positive i below the first ones of them,
     :math:`\pi_{i1} \ge \pi_{i2} \ge \dots \in \{0, 1\}`. From a rate of zero on, it is the mean hinge loss over the
     pairs with the :math:`k_2` highest negatives; with the highest one alone, as in the TopPush paper, the problem is
     that of ``TopPush(surrogate="hinge")``. It is here for comparison with the literature.
