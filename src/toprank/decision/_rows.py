@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,11 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from toprank.base import BinaryClassifier
+from toprank.positive_class import warn_of_sorted_scorer
 from toprank.ranking.tie_runs import label_column, require_present
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Rule, Schema
 
@@ -37,6 +40,34 @@ class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
         for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(inner, name))
         return tags
+
+
+def _gives_probabilities(self: Any) -> bool:
+    _ = next(iter(self._models()), self.estimator).predict_proba  # the error of an estimator of ours says what helps
+    return True
+
+
+class PassesProbabilities(WrapsClassifier):
+    """Base of what decides by a threshold, and leaves the probabilities of the wrapped estimator as they are."""
+
+    @abstractmethod
+    def _models(self) -> list[Any]:
+        """The fitted models; none before `fit`."""
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Probabilities of the wrapped estimator, of several models their mean; the threshold plays no part.
+
+        {rows_to_classify}
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            One column for each of `classes_`.
+        """
+        check_is_fitted(self)
+        warn_of_sorted_scorer(self.classes_)
+        return np.asarray(np.mean([model.predict_proba(X) for model in self._models()], axis=0))
 
 
 class RoutesToSplitter:

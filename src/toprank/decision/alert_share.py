@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import require_flag, require_share
 from toprank.decision._labels import coding_of
-from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
+from toprank.decision._rows import PassesProbabilities, check_rows, row_arguments, rows_with_weight, take_names
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import raised_order_statistic
 from toprank.exceptions import InputError
@@ -28,13 +27,8 @@ from toprank.saved_state import Number, Part, Schema, count
 Rows = NDArray[np.intp]
 
 
-def _gives_probabilities(self: Any) -> bool:
-    _ = getattr(self, "estimator_", self.estimator).predict_proba  # the error of an estimator of ours says what helps
-    return True
-
-
 @dataclass(eq=False, repr=False)
-class AlertShareClassifier(WrapsClassifier):
+class AlertShareClassifier(PassesProbabilities):
     r"""Set a threshold above which at most a given share of all rows is expected: 200 alerts a day on average.
 
     .. math:: \Pr(\text{a new row is an alert}) \le \text{share}
@@ -103,7 +97,7 @@ class AlertShareClassifier(WrapsClassifier):
     (5000, 0.02)
     """
 
-    saved_state: ClassVar[Schema] = WrapsClassifier._state(
+    saved_state: ClassVar[Schema] = PassesProbabilities._state(
         {
             "estimator_": Part(RESPONSES),
             "threshold_": Number(),
@@ -218,17 +212,5 @@ class AlertShareClassifier(WrapsClassifier):
         # in double precision, as a threshold rounded to single precision could fall below a tie
         return scores_of(self.estimator_, X, self.response_method).astype(np.float64) - self.threshold_
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probabilities of the wrapped estimator; the threshold plays no part.
-
-        {rows_to_classify}
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            One column for each of `classes_`.
-        """
-        check_is_fitted(self)
-        warn_of_sorted_scorer(self.classes_)
-        return np.asarray(self.estimator_.predict_proba(X))
+    def _models(self) -> list[Any]:
+        return [self.estimator_] if hasattr(self, "estimator_") else []

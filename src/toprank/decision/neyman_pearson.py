@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,8 +18,8 @@ from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import is_count, require_choice, require_confidence, require_flag, require_share
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import (
+    PassesProbabilities,
     RoutesToSplitter,
-    WrapsClassifier,
     check_rows,
     row_arguments,
     rows_with_weight,
@@ -37,14 +36,8 @@ Rows = NDArray[np.intp]
 Splits = list[tuple[Rows, Rows]]
 
 
-def _gives_probabilities(self: Any) -> bool:
-    models = getattr(self, "estimators_", None)
-    _ = (models[0] if models else self.estimator).predict_proba  # the error of an estimator of ours says what helps
-    return True
-
-
 @dataclass(eq=False, repr=False)
-class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
+class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
     r"""Keep the false positive rate of any scorer below a bound, with a stated confidence.
 
     .. math:: \Pr\bigl(\mathrm{FPR} > \text{max\_fpr}\bigr) \le 1 - \text{confidence}
@@ -148,7 +141,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
     toprank.exceptions.InputError: max_fpr=0.01 with confidence=0.95 needs at least 299 held-out negatives, got 241; ...
     """
 
-    saved_state: ClassVar[Schema] = WrapsClassifier._state(
+    saved_state: ClassVar[Schema] = PassesProbabilities._state(
         {
             "thresholds_": Array("f8", ("n_models",)),
             "estimators_": Items(Part(RESPONSES), "n_models"),
@@ -339,20 +332,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, WrapsClassifier):
         ]
         return np.asarray(np.min(margins, axis=0))
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Probabilities of the wrapped estimator, of several models their mean; the threshold plays no part.
-
-        {rows_to_classify}
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            One column for each of `classes_`.
-        """
-        check_is_fitted(self)
-        warn_of_sorted_scorer(self.classes_)
-        return np.asarray(np.mean([model.predict_proba(X) for model in self.estimators_], axis=0))
+    def _models(self) -> list[Any]:
+        return list(getattr(self, "estimators_", []))
 
 
 def _usable(train: Any, test: Any, kept: NDArray[np.bool_], negative: NDArray[np.bool_]) -> tuple[Rows, Rows]:
