@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plots": {"decision", "inspection", "ranking"},
     "report": {"decision", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},
-    "files": {"decision", "inspection", "metrics", "persistence", "ranking", "selection"},
+    "files": {"decision", "explanation", "inspection", "metrics", "persistence", "ranking", "selection"},
     "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking", "trees"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {

@@ -107,6 +107,7 @@ NODES = {
     "a child before the first node": {"right": with_value("inner", -1)},
     "a node that is its own child": {"left": with_value("inner", 0)},
     "a child in the next tree": {"right": lambda trees, array: np.where(trees["feature"] >= 0, len(array) - 1, array)},
+    "two ways to a node": {"left": lambda trees, array: np.where(trees["feature"] >= 0, trees["right"], array)},
     "a feature outside": {"feature": with_value("inner", 3)},
     "a feature that is none": {"feature": with_value("inner", -2)},
     "a leaf outside": {"leaf": with_value("leaf", 2**20)},

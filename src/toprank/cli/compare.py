@@ -23,7 +23,8 @@ def compare(
     method: Annotated[
         list[str] | None,
         one_of(
-            methods.METHODS, help="Method to compare; may be repeated. By default PatMatNP, TauFPL, LogisticRegression."
+            methods.NAMES,
+            help=f"Method to compare; may be repeated. By default {', '.join(methods.COMPARED)}.",
         ),
     ] = None,
     max_fpr: Annotated[float, of_method(help="False positive rate to measure at and to train for.")] = 0.01,
@@ -56,6 +57,8 @@ def compare(
 
     toprank compare train.csv --target fraud
 
+    toprank compare train.csv -t fraud --method forest --method linear
+
     toprank compare train.csv -t fraud --method TopPush --method TauFPL --max-fpr 0.001 --jobs 2
     """
     import toprank.selection
@@ -67,7 +70,7 @@ def compare(
 
     output = Output(as_json=as_json, quiet=quiet)
     methods.alert_rule(max_fpr=max_fpr)
-    chosen = list(dict.fromkeys(method or [])) or ["PatMatNP", "TauFPL", methods.PEER]
+    chosen = list(dict.fromkeys(map(methods.full_name, method or methods.COMPARED)))
     written: dict[str, Any] = {"missing": missing or (), "decimal": decimal, "thousands": thousands}
     written |= {"format": format, "delimiter": delimiter, "zero_based": zero_based, "encoding": encoding}
     source = open_table(data, **written)
@@ -102,10 +105,9 @@ def compare(
 def _model(name: str, rows: Any, max_fpr: float, alpha: float | None, search: bool, seed: int) -> Any:
     from toprank.files.estimators import complete, pipeline_of
 
-    has_penalty = name != methods.PEER
-    ranker = methods.ranker(name, seed=seed, max_fpr=max_fpr, alpha=alpha if has_penalty else None)
+    ranker = methods.ranker(name, seed=seed, max_fpr=max_fpr, alpha=None if name == methods.PEER else alpha)
     pipeline = pipeline_of(None if rows.columns is None else rows.columns.used, ranker)
-    return complete(pipeline, search=search and has_penalty, seed=seed)
+    return complete(pipeline, search=search and methods.has_penalty_to_search(name), seed=seed)
 
 
 def _table(result: Any, metric: str) -> str:

@@ -21,7 +21,7 @@ def fit(
     ignore: options.Ignore = None,
     categorical: options.Categorical = None,
     types: options.Types = None,
-    method: Annotated[str, one_of(methods.METHODS, help="What to optimise.")] = "PatMatNP",
+    method: Annotated[str, one_of(methods.NAMES, help="What to optimise.")] = methods.DEFAULT,
     tau: methods.Tau = None,
     k: methods.TopNegatives = None,
     alpha: methods.Alpha = None,
@@ -64,6 +64,8 @@ def fit(
     --time or --in-order is given. Then the latest of the others set the threshold, too, and what it promises holds for
     rows like them.
 
+    A forest (--method forest) takes numbers, gaps and text as they are: nothing is scaled, and no columns are added.
+
     Ctrl-C ends the fit early: if there is a model already, the best so far is measured and saved, with exit code 130.
 
     [bold]Examples[/bold]
@@ -93,7 +95,7 @@ def fit(
     given |= {"kernel": kernel, "gamma": gamma}
 
     def ranker(share: float | None = share) -> Any:
-        return methods.ranker(method, seed=seed, max_fpr=max_fpr, share=share, **given)
+        return methods.ranker(method, seed=seed, jobs=jobs, max_fpr=max_fpr, share=share, **given)
 
     ranker()  # refuses wrong options before the data are read
     with output.noted_warnings():

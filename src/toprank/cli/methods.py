@@ -17,8 +17,15 @@ def _methods_in(home: str) -> list[str]:
 
 
 PEER = "LogisticRegression"
-METHODS = [*_methods_in("estimators.top"), PEER]
+METHODS = [*_methods_in("trees.forest"), *_methods_in("estimators.top"), PEER]
 """Methods that learn from all rows at once."""
+SHORT_NAMES = {"forest": "TopForest", "linear": "PatMatNP"}
+NAMES = [*SHORT_NAMES, *METHODS]
+"""What a user may call a method."""
+DEFAULT = "PatMatNP"
+"""The method of ``toprank fit`` where none is named."""
+COMPARED = ["PatMatNP", "TauFPL", PEER]
+"""The methods of ``toprank compare`` where none is named."""
 ONLINE_METHODS = _methods_in("online.")
 """Methods that learn row by row."""
 Tau = Annotated[
@@ -68,12 +75,21 @@ def alert_rule(time: str | None = None, in_order: bool = False, **given: Any) ->
         raise typer.BadParameter(told(error)) from None
 
 
-def ranker(method: str, *, seed: int, max_fpr: float | None = None, share: float | None = None, **given: Any) -> Any:
+def full_name(method: str) -> str:
+    """The name of the class of a method."""
+    return SHORT_NAMES.get(method, method)
+
+
+def ranker(
+    method: str, *, seed: int, jobs: int = 1, max_fpr: float | None = None, share: float | None = None, **given: Any
+) -> Any:
     """An estimator of scores by its name; options that it does not have are refused, and those that are None left out.
 
     Where `tau` is not given it is `max_fpr`, for the methods that look at the negatives, or `share`.
     """
     import sklearn.linear_model
+
+    method = full_name(method)
 
     if method == PEER:
         model: Any = sklearn.linear_model.LogisticRegression(max_iter=1000)
@@ -91,10 +107,19 @@ def ranker(method: str, *, seed: int, max_fpr: float | None = None, share: float
         model.set_params(tau=max_fpr)
     if given.get("tau") is None and share is not None and "tau" in known:
         model.set_params(tau=share)
+    if method in _methods_in("trees.forest"):
+        model.set_params(n_jobs=jobs)
     return model.set_params(random_state=seed)
+
+
+def has_penalty_to_search(method: str) -> bool:
+    """Whether `--search` is for a method: the peer keeps its penalty, and a forest chooses its own."""
+    return full_name(method) in _methods_in("estimators.top")
 
 
 def check_around(method: str, *, search: bool) -> None:
     """Refuse what `complete` cannot do, before the data are read."""
-    if search and method == PEER:
+    if search and full_name(method) == PEER:
         raise typer.BadParameter(f"--search has no penalty to choose for {method}; leave it out, or use another method")
+    if search and not has_penalty_to_search(method):
+        raise typer.BadParameter(f"{method} chooses its penalty itself; leave --search out")

@@ -28,6 +28,9 @@ def score(
         str | None,
         of_output(metavar="COLUMNS", help="Columns of the file to write too: all, or names such as amount,country."),
     ] = None,
+    reasons: Annotated[
+        int, of_output(min=0, metavar="NUMBER", help="Columns with what raises a row most, so many of them.")
+    ] = 0,
     safe_text: Annotated[
         bool,
         of_output("--safe-text", help="Put ' before texts that a spreadsheet would take for a formula."),
@@ -45,6 +48,10 @@ def score(
     equal ones those that come first. With --keep columns of the file follow. The file may be larger than the memory.
     Columns are found by name; columns that the model does not know are not looked at.
 
+    With --reasons there are columns reason_1, reason_2, … such as "job = student (+0.414)": what raises a row in the
+    list most, and by how much, against the mean of the training rows. With --top or --share all rows that are written
+    have them, else those above the threshold. They are for linear models and forests.
+
     [bold]Examples[/bold]
 
     toprank score new.csv --model fraud.toprank --output scores.csv
@@ -52,6 +59,8 @@ def score(
     zcat new.csv.gz | toprank score - -m fraud.toprank -o -
 
     toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction --keep amount,country
+
+    toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --reasons 3
     """
     from toprank.cli.model_files import check_writable, load_model
     from toprank.files import score_file
@@ -79,6 +88,7 @@ def score(
         top=top,
         share=share,
         keep="all" if keep == "all" else [name for name in (keep or "").split(",") if name],
+        reasons=reasons,
         safe_text=safe_text,
         format=format,
         delimiter=delimiter,

@@ -23,10 +23,13 @@ def column_list(
     kinds: Mapping[str, str],
     spelling: Spelling,
     roles: Mapping[str, str] | None = None,
+    *,
+    as_it_is: bool = False,
 ) -> list[dict[str, Any]]:
     """A record of each column in the order of the file: "name", "type", "missing" (None where not counted), "done".
 
-    `roles` says of columns that are not learned from what they are for.
+    `roles` says of columns that are not learned from what they are for. Of a model that takes columns as they are,
+    that is said in place of the preparation.
     """
     roles, listed = roles or {}, []
     there = {*frame.columns}
@@ -36,7 +39,7 @@ def column_list(
         if name in roles and name not in columns.used:
             done = roles[name]
         elif name in columns.used:
-            done = _done(name, series, kind, spelling, columns.strays.get(name))
+            done = _done(name, series, kind, spelling, columns.strays.get(name), as_it_is)
         else:
             done = f"left out: {columns.left_out.get(name, 'it is ignored')}"
         missing = None if series is None else _n_missing(series)
@@ -58,14 +61,16 @@ def _n_missing(series: Any) -> int:
     return int(np.isnan(series.to_numpy()).sum()) if series.dtype.is_float() else int(series.null_count())
 
 
-def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays | None) -> str:
+def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays | None, as_it_is: bool) -> str:
     """What is done with a column that is learned from."""
     if kind == CATEGORY:
         n_values = series.n_unique()
+        if as_it_is:
+            return f"{n_values:,} values as they are"
         if n_values > MOST_CATEGORIES:
             return f"the {MOST_CATEGORIES - 1} most frequent of {n_values:,} values, and one for the others, as 0 and 1"
         return f"{n_values:,} values as columns of 0 and 1"
-    parts = ["true is 1, false is 0" if kind == TRUTH else "scaled"]
+    parts = ["true is 1, false is 0" if kind == TRUTH else "as it is" if as_it_is else "scaled"]
     marks = spelling.marks_of(name) if kind == NUMBER else PLAIN
     if marks != PLAIN:
         between = f", {marks.thousands!r} between thousands" if marks.thousands else ""
@@ -73,5 +78,5 @@ def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays 
     if strays is not None:
         parts.append(f"as missing: {strays.told()}")
     if _n_missing(series):
-        parts.append("missing: the median, and a column that says so")
+        parts.append(f"missing: {'as a value of its own' if as_it_is else 'the median, and a column that says so'}")
     return "; ".join(parts)

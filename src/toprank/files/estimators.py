@@ -10,17 +10,27 @@ from typing import Any
 
 from toprank.files.alert_rule import AlertRule
 from toprank.files.columns import CATEGORY, MOST_CATEGORIES
+from toprank.files.errors import TableError
 from toprank.files.times import Times
 
 
 def pipeline_of(used: Mapping[str, str] | None, ranker: Any) -> Any:
     """An estimator of scores after the preprocessing of columns, or of svmlight rows if these are None.
 
-    Features of the latter are divided by their largest absolute value, so that they stay sparse.
+    Features of the latter are divided by their largest absolute value, so that they stay sparse. An estimator that
+    takes tables as they are, as a forest, stays alone.
     """
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MaxAbsScaler
 
+    if getattr(ranker, "takes_tables", False):
+        if used is None:
+            raise TableError.saying(
+                "{name} takes tables with named columns, and this is an svmlight file; use a linear model",
+                elsewhere="{name} takes tables with named columns, and this is an svmlight file; use {method='linear'}",
+                name=type(ranker).__name__,
+            )
+        return ranker
     if used is not None:
         return table_pipeline(used, ranker)
     return Pipeline([("scale", MaxAbsScaler()), ("rank", ranker)])
@@ -87,7 +97,7 @@ def without_search(model: Any) -> tuple[Any, dict[str, Any] | None]:
 
     found = model
     if hasattr(model, "threshold_"):  # a rule around the search
-        found = model.estimators_[0] if hasattr(model, "estimators_") else model.estimator_
+        found = model.estimators_[0] if hasattr(model, "estimators_") else getattr(model, "estimator_", model)
     if not hasattr(found, "best_estimator_"):
         return model, None
     best, chosen = found.best_estimator_, {"parameters": found.best_params_, "score": found.best_score_}

@@ -10,10 +10,12 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.explanation.contributions import mean_of_features
 from toprank.files.columns import prepared
 from toprank.files.errors import TableError
 from toprank.files.spelling import Spelling
 from toprank.files.summary_state import COLUMNS, SUMMARY
+from toprank.inspection import anatomy, linear_coefficients
 from toprank.saved_state import (
     FEATURES,
     FLAG,
@@ -41,6 +43,9 @@ _READING = Table(
     optional=True,  # files of earlier versions have none
 )
 _NEGATIVES = Table({"rows": count(1), "above": count(), "quantiles": Array("f8", (None,))}, optional=True)
+
+# Rows over which means are taken, at most.
+_MOST_ROWS_OF_MEANS = 100_000
 
 
 class TableModel(ClassifierMixin, BaseEstimator):
@@ -88,6 +93,8 @@ class TableModel(ClassifierMixin, BaseEstimator):
     negatives_ : dict
         The scores of the negatives held out in the fit, of which at most 1,000 are kept, by which a drift is found;
         there only if `fit_file` held out rows.
+    means_ : ndarray of shape (n_features,)
+        The mean of each feature that the estimator gets, over at most 100,000 training rows; only of linear models.
 
     Examples
     --------
@@ -119,6 +126,7 @@ class TableModel(ClassifierMixin, BaseEstimator):
             "classes_": TWO_CLASSES,
             "summary_": SUMMARY,
             "negatives_": _NEGATIVES,
+            "means_": Array("f8", (None,), optional=True),  # files of earlier versions have none
         },
         fitted="estimator_",
         before=(
@@ -172,14 +180,23 @@ class TableModel(ClassifierMixin, BaseEstimator):
         self
             The fitted model.
         """
-        return self.keep_fitted(clone(self.estimator).fit(self.rows(X), np.asarray(y)))
+        rows = self.rows(X)
+        return self.keep_fitted(clone(self.estimator).fit(rows, np.asarray(y))).keep_means(rows)
+
+    def keep_means(self, rows: Any) -> Self:
+        """Keep the means, over the training rows, of what a linear estimator gets: reasons are measured from them."""
+        found = anatomy(self.estimator_).parts
+        if len(found) == 1 and linear_coefficients(found[0].estimator) is not None:
+            step = -(-rows.shape[0] // _MOST_ROWS_OF_MEANS)
+            self.means_ = mean_of_features(found[0], rows[::step])
+        return self
 
     def keep_fitted(self, estimator: Any) -> Self:
         """Take an estimator that is fitted already, to rows as `rows` makes them."""
         self.estimator_ = estimator
         self.classes_ = np.array([0, 1])
         self.summary_: dict[str, Any] = {}
-        for name in ("feature_names_in_", "negatives_"):
+        for name in ("feature_names_in_", "negatives_", "means_"):
             self.__dict__.pop(name, None)
         if self.columns is None:
             self.n_features_in_ = int(estimator.n_features_in_)

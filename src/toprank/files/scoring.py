@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.checks import require_count
 from toprank.exceptions import InputError, Message, Parameter
 from toprank.files.columns import prepared
 from toprank.files.content import compressed_for
@@ -20,6 +21,7 @@ from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.found_in_rows import FoundInRows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
 from toprank.files.open import open_for_model, require_text_name
+from toprank.files.reason_columns import empty_reasons, reason_names, with_reasons, with_rows
 from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, batch_of, numbered, repeated, require_columns
 from toprank.files.spelling import polars
 from toprank.files.training import check_kind, id_in, needed_kinds, no_id_note
@@ -37,28 +39,32 @@ class Scores:
     """Scores of some rows, above zero for positives, and how far the file is read.
 
     Identifiers are a series of polars, as they stand in the file and named by their column; without such a column
-    numbers of rows from 1, named "row". `kept` are further columns of the file, as texts that stand there.
+    numbers of rows from 1, named "row". `kept` are further columns of the file, as texts that stand there. `rows` are
+    those that were scored, as the model takes them.
     """
 
     ids: Any
     scores: NDArray[np.float64]
     position: int
     kept: Any = None
+    rows: Any = None
 
-    def frame(self) -> Any:
+    def frame(self, n_reasons: int = 0) -> Any:
         """A table with the identifier, the score, the decision as 1 or 0, and the columns that are kept.
 
-        A kept column of a name that is taken has "original_" before it.
+        A kept column of a name that is taken has "original_" before it. For reasons there are columns that
+        `with_reasons` fills in.
         """
-        pl = polars()
-        name = "id" if self.ids.name in ("score", "decision") else self.ids.name
+        name = "id" if self.ids.name in ("score", "decision", *reason_names(n_reasons)) else self.ids.name
         columns = {name: self.ids, "score": self.scores, "decision": (self.scores > 0).astype(np.int8)}
+        columns |= empty_reasons(n_reasons, len(self.scores))
         for column in () if self.kept is None else self.kept:
             name = column.name
             while name in columns:
                 name = f"original_{name}"
             columns[name] = column
-        return pl.DataFrame(columns)
+        frame = polars().DataFrame(columns)
+        return with_rows(frame, self.rows) if n_reasons else frame
 
 
 def without_formulas(frame: Any) -> Any:
@@ -85,11 +91,7 @@ def score_rows(
     if check_kind(source, model):
         for name, value in (("id_column", id_column), ("keep", keep)):
             if value:
-                raise TableError.saying(
-                    "{given} is for columns with names, and {path!r} is an svmlight file; leave it out",
-                    given=Parameter(name, name),
-                    path=source.path,
-                )
+                _require_names(model, source, name)
         for batch in _ahead(source.batches(model.n_features_in_, 0.0)):
             scores = model.decision_function(batch.X)
             yield Scores(_numbers(batch.first_row, len(scores)), scores, batch.position)
@@ -118,7 +120,18 @@ def score_rows(
                 f"{error.column!r}; correct it, or leave it empty if it is missing"
             ) from None
         ids = _numbers(batch.first_row, len(scores)) if id_column is None else batch.frame[id_column]
-        yield Scores(ids, scores, batch.position, batch.frame.select(kept) if kept else None)
+        rows = frame.select(list(model.columns))
+        yield Scores(ids, scores, batch.position, batch.frame.select(kept) if kept else None, rows)
+
+
+def _require_names(model: Any, source: Any, parameter: str) -> None:
+    """Refuse what needs names of columns for an svmlight file."""
+    if check_kind(source, model):
+        raise TableError.saying(
+            "{given} is for columns with names, and {path!r} is an svmlight file; leave it out",
+            given=Parameter(parameter, parameter),
+            path=source.path,
+        )
 
 
 def kept_columns(source: Any, keep: Sequence[str] | str) -> list[str]:
@@ -208,6 +221,7 @@ def score_file(
     top: int | None = None,
     share: float | None = None,
     keep: Sequence[str] | str = (),
+    reasons: int = 0,
     safe_text: bool = False,
     format: str | None = None,
     delimiter: str | None = None,
@@ -236,6 +250,9 @@ def score_file(
     keep : "all" or sequence of str
         Columns of the file to write too, as they stand there. One named like a column before it, as "score", is written
         as "original_score".
+    reasons : int, default=0
+        Number of columns reason_1, reason_2, … with what raises a row most, such as "job = student (+0.414)"; see
+        `toprank.reasons`. With `top` or `share` all rows that are written have them, else those above the threshold.
     safe_text : bool, default=False
         Put ' before identifiers and kept texts that a spreadsheet would take for a formula.
     format, delimiter
@@ -269,11 +286,16 @@ def score_file(
         require_text_name(os.fspath(output))
     source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
     _note_extra_columns(source, model, id_column, keep, watcher)
+    require_count("reasons", reasons, 0)
+    if reasons:
+        _require_names(model, source, "reasons")
     count, found = Scored(), FoundInRows(model)
     with watcher.progress(f"scoring {source.path}", source.size) as advance:
         budget = _budget(source, model, top, share, watcher)
         scored = score_rows(source, model, id_column, keep, found)
-        blocks = _blocks(source, scored, budget, safe_text, count, found, advance)
+        finished = _finisher(model, reasons, safe_text, all_rows=budget is not None)
+        frames = ((batch.frame(reasons), batch.position) for batch in scored)
+        blocks = _blocks(source, frames, budget, finished, count, found, advance)
         if hasattr(output, "write"):
             for block in blocks:
                 output.write(block)
@@ -323,32 +345,41 @@ def _count_rows(source: Any, model: Any) -> int:
 
 def _blocks(
     source: Any,
-    batches: Iterator[Scores],
+    frames: Iterator[tuple[Any, int]],
     budget: int | None,
-    safe_text: bool,
+    finished: Callable[[Any], Any],
     count: Scored,
     found: FoundInRows,
     advance: Callable[[int], Any],
 ) -> Iterator[bytes]:
     """The bytes of the output; a file whose columns are not those of the model is refused before the end."""
     best = None if budget is None else Best(budget)
-    for batch in batches:
-        frame = without_formulas(batch.frame()) if safe_text else batch.frame()
+    for frame, position in frames:
         header = count.rows == 0
         count.rows += len(frame)
         count.above += int(frame["decision"].sum())
         if best is None:
             count.written += len(frame)
-            yield _as_csv(frame, header)
+            yield _as_csv(finished(frame), header)
         else:
             best.add(frame)
-        advance(batch.position)
+        advance(position)
     if count.rows == 0:
         raise no_rows(source.path)
     found.strays.refuse_too_many()
     if best is not None:
         count.written = len(best.frame)
-        yield _as_csv(best.frame, True)
+        yield _as_csv(finished(best.frame), True)
+
+
+def _finisher(model: Any, n_reasons: int, safe_text: bool, *, all_rows: bool) -> Callable[[Any], Any]:
+    """What is done with rows that are written."""
+
+    def finished(frame: Any) -> Any:
+        frame = with_reasons(frame, model, n_reasons, all_rows=all_rows) if n_reasons else frame
+        return without_formulas(frame) if safe_text else frame
+
+    return finished
 
 
 def _as_csv(frame: Any, header: bool) -> bytes:

@@ -53,7 +53,11 @@ def _categories_of(model: Any) -> dict[str, list[str]]:
     from toprank.inspection import anatomy
 
     names = [name for name, kind in (model.columns or {}).items() if kind == CATEGORY]
-    steps = anatomy(model.estimator_).parts[0].steps if names else []
+    part = anatomy(model.estimator_).parts[0]
+    if getattr(part.estimator, "takes_tables", False):
+        columns = list(model.columns)
+        return {columns[number]: list(map(str, values)) for number, values in part.estimator.categories_.items()}
+    steps = part.steps if names else []
     encoders = [step.named_transformers_["category"] for step in steps if hasattr(step, "named_transformers_")]
     return {
         name: [str(value) for value in values]

@@ -25,6 +25,7 @@ from toprank.files.summary import missing_values, summary_of
 from toprank.files.times import Times
 from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
 from toprank.files.watching import Warner, Watcher
+from toprank.inspection import scorer_of
 from toprank.log import listening
 from toprank.plain_data import plain
 from toprank.ranking.drift import SURPRISING, ScoreSample
@@ -174,10 +175,11 @@ def fit_file(
     model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
     start = perf_counter()
     with _shown(watcher, search):
-        fitted, searched = without_search(whole.fit(model.rows(part.X), part.y))
+        learned_from = model.rows(part.X)
+        fitted, searched = without_search(whole.fit(learned_from, part.y))
     seconds = perf_counter() - start
     model.estimator = whole if searched is None else pipeline
-    model.keep_fitted(fitted)
+    model.keep_fitted(fitted).keep_means(learned_from)
     tested = _tested(model, rows.part(test), per, watcher) if len(test) else None
     data = {
         "rows": len(rows.y),
@@ -207,7 +209,8 @@ def _listed(source: Any, rows: LabelledRows, model: TableModel) -> list[dict[str
     roles |= {model.target: f"the labels; {model.positive} is positive"}
     known: Any = rows.columns
     named = {name: role for name, role in roles.items() if name is not None}
-    return column_list(source.names, rows.X, known, known.kinds, source.spelling, named)
+    as_it_is = getattr(scorer_of(model.estimator_), "takes_tables", False)
+    return column_list(source.names, rows.X, known, known.kinds, source.spelling, named, as_it_is=as_it_is)
 
 
 @contextmanager

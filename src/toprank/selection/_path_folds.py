@@ -23,6 +23,9 @@ from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
 from toprank.selection._scorers import clone_for, scored
 
+# The penalty of an estimator that chooses it itself.
+OWN_CHOICE = "auto"
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -93,7 +96,7 @@ def fit_fold(
     if starts_warm(model):
         model.set_params(warm_start=True)
     results = {}
-    for number, alpha in sorted(setting.candidates, key=lambda candidate: -candidate[1]):
+    for number, alpha in sorted(setting.candidates, key=lambda one: -np.inf if one[1] == OWN_CHOICE else -one[1]):
         model.set_params(alpha=alpha)
         results[number] = _fit_one(model, X_train, y_train, row_arguments(X, own, train))
         results[number]["fit_time"] += shared

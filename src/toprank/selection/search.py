@@ -24,7 +24,7 @@ from toprank.decision._rows import RoutesToSplitter, check_rows, row_arguments, 
 from toprank.exceptions import Message, PositiveClassWarning
 from toprank.inspection import last_step
 from toprank.metrics.scorers import names_labels, positive_of
-from toprank.selection._path_folds import fit_fold, prefix_of_last, settings_of
+from toprank.selection._path_folds import OWN_CHOICE, fit_fold, prefix_of_last, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
 
@@ -58,14 +58,15 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         An estimator with a parameter `alpha`, or a pipeline that ends with one.
     param_grid : dict or list of dict, optional
         Values to try, as for `GridSearchCV`, with the names of a pipeline's parameters such as ``"taufpl__alpha"``. If
-        the penalty is not there, 1e-3, 1e-2, …, 1e3 are tried, the grid of the papers.
+        the penalty is not there, 1e-3, 1e-2, …, 1e3 are tried, the grid of the papers; an estimator with
+        ``alpha="auto"``, as `TopForest`, goes on choosing it itself.
     scoring : str, tuple or scorer, optional
         What to maximise: a name, a tuple of a name and parameters such as ``("tpr_at_fpr", {"max_fpr": 0.01})``, or a
         scorer, which gets the last step and the transformed rows. By default what the estimator was made for:
-        `tpr_at_fpr` at its `tau` for `TauFPL`, `PatMatNP` and `GrillNP`, and at k over the number of negatives for
-        `TopPushK`; `precision_at_quantile` at its `tau` for `TopMeanK`, `PatMat` and `Grill`; `positives_at_top` for
-        `TopPush`; `wmw_score` for `WMWRanker`. The `tau` and `k` are those of `estimator`, also where the grid has
-        others.
+        `tpr_at_fpr` at its `tau` for `TopForest`, `TauFPL`, `PatMatNP` and `GrillNP`, and at k over the number of
+        negatives for `TopPushK`; `precision_at_quantile` at its `tau` for `TopMeanK`, `PatMat` and `Grill`;
+        `positives_at_top` for `TopPush`; `wmw_score` for `WMWRanker`. The `tau` and `k` are those of `estimator`, also
+        where the grid has others.
     cv : int, splitter or iterable of splits, optional
         Folds, by default five, stratified for classifiers.
     refit : bool, default=True
@@ -198,14 +199,15 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
             )
         given = {} if self.param_grid is None else self.param_grid
         grid = [dict(part) for part in ([given] if isinstance(given, Mapping) else given)]
-        known = self.estimator.get_params()
+        known, own = self.estimator.get_params(), [OWN_CHOICE] if model.alpha == OWN_CHOICE else []
         for part in grid:
             for name in part:
                 if name not in known:
                     raise ValueError(
                         f"param_grid has {name!r}, which is no parameter of the estimator; the penalty is {alpha!r}"
                     )
-            penalties = np.atleast_1d(np.asarray(part.setdefault(alpha, ALPHAS), dtype=np.float64))
+            tried = np.atleast_1d(np.asarray(part.setdefault(alpha, own or ALPHAS), dtype=object))
+            penalties = np.asarray([one for one in tried if one not in own], dtype=np.float64)
             if not np.all((penalties > 0) & np.isfinite(penalties)):
                 raise ValueError(f"{alpha} in param_grid must be positive and finite, got {penalties.tolist()}")
             if alpha.count("__") and alpha.split("__")[0] in part:

@@ -33,7 +33,7 @@ from toprank.checks import require_choice, require_count, require_moderate, requ
 from toprank.estimators._base import TopClassifier
 from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
-from toprank.log import logger
+from toprank.log import logger, tell
 from toprank.matrices.leaves import LeafMatrix
 from toprank.saved_state import Schema
 from toprank.trees.boosters import as_lightgbm, as_xgboost
@@ -161,6 +161,10 @@ class TopForest(BinaryClassifier):
     """
 
     saved_state: ClassVar[Schema] = FOREST_STATE
+    over: ClassVar[str] = "negatives"
+    """What `tau` is a share of."""
+    takes_tables: ClassVar[bool] = True
+    """Rows are taken as a table has them: text, gaps, nothing scaled."""
 
     tau: float = 0.01
     trees: Any = None
@@ -428,7 +432,13 @@ class TopForest(BinaryClassifier):
         ]
         return np.concatenate(scores) if scores else np.zeros(0)
 
+    @property
+    def categories_(self) -> dict[int, tuple[Any, ...]]:
+        """The values of each column of text or categories in the training rows, by the number of the column."""
+        return self._columns.categories
+
     def _say(self, text: str) -> None:
+        tell(text)
         if self.verbose > 0:
             logger().info("TopForest: %s", text)
 

@@ -44,6 +44,7 @@ class PlainTrees:
         relations={
             "trees one after the other": lambda known: _are_in_order(known["roots"], len(known["leaf"])),
             "nodes that lead to leaves of their tree": lambda known: _lead_to_leaves(known),
+            "one parent for each node but the roots": lambda known: _have_one_parent(known),
             "numbers for the leaves of each tree": lambda known: _are_numbered(known),
         },
     )
@@ -152,6 +153,14 @@ def _tree_of_nodes(known: Known) -> NDArray[np.intp]:
 def _lead_to_leaves(known: Known) -> bool:
     ends = np.append(known["roots"][1:], len(known["leaf"]))[_tree_of_nodes(known)]
     return children_follow(known["feature"] >= 0, known["left"], known["right"], ends)
+
+
+def _have_one_parent(known: Known) -> bool:
+    inner = known["feature"] >= 0
+    expected = np.ones(len(inner), np.intp)
+    expected[known["roots"]] = 0
+    children = np.concatenate([known["left"][inner], known["right"][inner]])
+    return np.array_equal(np.bincount(children, minlength=len(inner)), expected)
 
 
 def _are_numbered(known: Known) -> bool:
