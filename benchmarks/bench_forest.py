@@ -1,0 +1,61 @@
+"""Time of `TopForest` against its peers: python benchmarks/bench_forest.py predict.
+
+Scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by extra trees of
+scikit-learn, of which as many have the same least number of rows in a leaf. Processor time, the best of some runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier
+
+from toprank import TopForest
+from toprank.datasets import make_imbalanced
+
+_ROWS = (1, 1_000, 100_000)
+
+
+def best_time(function: Callable[[], Any], repeats: int) -> float:
+    """Seconds of processor time of the fastest of some runs; the first, which may compile, does not count."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def predict(n_trees: int) -> None:
+    """Print the time of scoring by each, and the ratio of ours to the fastest of the others."""
+    X, y, _ = make_imbalanced(20_000, n_features=20, random_state=0)
+    X = X.astype(np.float32)
+    ours = TopForest(tau=0.01, n_estimators=n_trees, alpha=0.1, honest=False, random_state=0).fit(X, y)
+    grown = len(ours.n_leaves_)
+    booster = ours.to_lightgbm()
+    forest = ExtraTreesClassifier(grown, min_samples_leaf=3, bootstrap=True, random_state=0).fit(X, y)
+    nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
+    print(f"{grown} trees, {len(ours.trees_.leaf):,} nodes; scikit-learn {nodes:,}; milliseconds of processor time")
+    print(f"{'rows':>8} {'toprank':>9} {'LightGBM':>9} {'sklearn':>9} {'ratio':>6}")
+    for n in _ROWS:
+        rows = np.ascontiguousarray(np.resize(X, (n, X.shape[1])))
+        repeats = 20 if n <= 1_000 else 2
+        calls = (
+            lambda rows=rows: ours.decision_function(rows),
+            lambda rows=rows: booster.predict(rows, raw_score=True, num_threads=1),
+            lambda rows=rows: forest.predict_proba(rows),
+        )
+        found = [1e3 * best_time(call, repeats) for call in calls]
+        print(f"{n:>8,} {found[0]:>9.2f} {found[1]:>9.2f} {found[2]:>9.2f} {found[0] / min(found[1:]):>6.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", choices=["predict"])
+    parser.add_argument("--trees", type=int, default=150, help="of each of the two forests")
+    predict(parser.parse_args().trees)
