@@ -1,7 +1,7 @@
 """Time of `TopForest` against its peers: python benchmarks/bench_forest.py predict.
 
-Scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by extra trees of
-scikit-learn, of which as many have the same least number of rows in a leaf. Processor time, the best of some runs.
+Scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by as many extra
+trees of scikit-learn, with the same least number of rows in a leaf. Processor time, the best of some runs.
 """
 
 from __future__ import annotations
