@@ -47,7 +47,7 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         ``bootstrap=True``. Frozen trees are taken for trees that have not seen the rows.
     output : {"leaves", "csr"}, default="leaves"
         A `LeafMatrix`, one small integer a tree and row, which the linear estimators of toprank read as it is; or a CSR
-        array for estimators of others, which has six to twelve times the size.
+        array for estimators of others, which has three to twelve times the size.
     n_jobs : int, optional
         Number of jobs that grow trees, for ensembles whose own `n_jobs` is None.
     random_state : int, RandomState instance or None, default=None
