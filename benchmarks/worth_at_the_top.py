@@ -81,8 +81,9 @@ def selected(model):
 
 
 def queue(sets, methods):
-    """All cells: the first methods on all sets before the next ones."""
-    return [(name, method, seed) for method in methods for name in sets for seed in range(1, SETS[name] + 1)]
+    """All cells: the first methods before the next ones, and the first splits of all sets before the next ones."""
+    seeds = range(1, max(SETS.values()) + 1)
+    return [(name, method, seed) for method in methods for seed in seeds for name in sets if seed <= SETS[name]]
 
 
 def run(path, sets, methods, part):

@@ -39,9 +39,15 @@ class Results:
         return cls({(row["set"], row["method"], row["split"]): row for row in rows})
 
     @property
+    def methods(self):
+        """All methods, in the order of the file."""
+        return list(dict.fromkeys(method for _, method, _ in self.cells))
+
+    @property
     def sets(self):
-        """Names of the sets, in the order of the file."""
-        return list(dict.fromkeys(name for name, _, _ in self.cells))
+        """The sets that are compared: those that ours was run on."""
+        names = dict.fromkeys(name for name, _, _ in self.cells)
+        return [name for name in names if self.splits(name, OURS)]
 
     def splits(self, name, method):
         """The splits that were run."""
@@ -52,21 +58,20 @@ class Results:
         return sorted({split for one, _, split in self.cells if one == name})
 
     def complete(self):
-        """The methods that were run on all splits of all sets, best mean rank first."""
-        methods = dict.fromkeys(method for _, method, _ in self.cells)
-        whole = [m for m in methods if all(self.splits(name, m) == self.expected(name) for name in self.sets)]
+        """The methods that were run on all splits that ours was run on, best mean rank first."""
+        whole = [m for m in self.methods if all(set(self.splits(n, OURS)) <= set(self.splits(n, m)) for n in self.sets)]
         ranks = self.ranks(whole, "mean")
         return sorted(whole, key=lambda method: ranks[method])
 
     def missing(self):
-        """How many splits of which sets are missing, by method that is not complete."""
-        methods = dict.fromkeys(method for _, method, _ in self.cells)
-        gaps = {m: {name: len(self.expected(name)) - len(self.splits(name, m)) for name in self.sets} for m in methods}
+        """How many splits of which sets are missing, by method."""
+        names = dict.fromkeys(name for name, _, _ in self.cells)
+        gaps = {m: {n: len(self.expected(n)) - len(self.splits(n, m)) for n in names} for m in self.methods}
         return {m: {name: n for name, n in of.items() if n} for m, of in gaps.items() if any(of.values())}
 
     def found(self, name, method, criterion):
-        """The criterion, split by split."""
-        shares = np.array([self.cells[name, method, split]["found"] for split in self.splits(name, method)])
+        """The criterion on each split that ours was run on."""
+        shares = np.array([self.cells[name, method, split]["found"] for split in self.splits(name, OURS)])
         return shares[:, RATES.index(0.01)] if criterion == "at 1 %" else shares.mean(axis=1)
 
     def means(self, methods, criterion):
@@ -82,7 +87,7 @@ class Results:
 
     def seconds(self, name, method, key):
         """Mean over splits."""
-        return float(np.mean([self.cells[name, method, split][key] for split in self.splits(name, method)]))
+        return float(np.mean([self.cells[name, method, split][key] for split in self.splits(name, OURS)]))
 
 
 def table_of_sets(results, methods, criterion):
@@ -95,7 +100,7 @@ def table_of_sets(results, methods, criterion):
         cells = [bold_if(f"{row[place]:.3f}", row[place] >= row.max() - 1e-9) for row in means]
         rank = f"{single[method]:.2f}" if method in single else "–"
         lines.append(line_of([method, *cells, f"{means[:, place].mean():.3f}", f"{everyone[method]:.2f}", rank]))
-    splits = [str(len(results.expected(name))) for name in results.sets]
+    splits = [str(len(results.splits(name, OURS))) for name in results.sets]
     return [*lines, line_of(["splits", *splits, "", "", ""])]
 
 
@@ -122,9 +127,21 @@ def table_of_times(results, methods):
     for method in methods:
         tuning = np.mean([results.seconds(name, method, "tuning_seconds") for name in results.sets])
         fits = {name: results.seconds(name, method, "fit_seconds") for name in results.sets}
-        cells = [f"{tuning:.1f}" if tuning else "–", f"{np.mean(list(fits.values())):.2f}"]
+        cells = [f"{tuning:.1f}" if tuning >= 0.05 else "–", f"{np.mean(list(fits.values())):.2f}"]
         lines.append(line_of([method, *cells, *(f"{fits[name]:.2f}" for name in shown)]))
     return lines
+
+
+def in_words(results, methods, criterion):
+    """The place of ours among single models, and how many sets it is ahead of tuned LightGBM on."""
+    ranks = results.ranks(singles(methods), criterion)
+    order = sorted(ranks, key=lambda method: ranks[method])
+    difference = np.round(np.subtract(*results.means([OURS, "LightGBM"], criterion).T), 9)
+    return (
+        f"By this criterion `{OURS}`, untuned, has place {order.index(OURS) + 1} of {len(order)} single models by mean "
+        f"rank ({ranks[OURS]:.2f}; the first is {order[0]}, {ranks[order[0]]:.2f}), and is ahead of tuned LightGBM on "
+        f"{sum(difference > 0)} of {len(difference)} sets."
+    )
 
 
 def singles(methods):
@@ -158,13 +175,13 @@ def rendered(path):
     parts = [told_about(path), ""]
     for criterion, words in CRITERIA.items():
         parts += [f"**{words}**, mean over splits:", "", *table_of_sets(results, methods, criterion), ""]
-    if OURS in methods:
-        parts += [f"**`{OURS}` against each**, sets by their means; p of the Wilcoxon signed-rank test over sets:", ""]
-        parts += [*table_of_duels(results, methods), ""]
+        parts += [in_words(results, methods, criterion), ""]
+    parts += [f"**`{OURS}` against each**, sets by their means; p of the Wilcoxon signed-rank test over sets:", ""]
+    parts += [*table_of_duels(results, methods), ""]
     parts += ["**Seconds of the processor**, mean over splits:", "", *table_of_times(results, methods), ""]
     if missing := results.missing():
         gaps = [f"{method} ({', '.join(f'{n} of {name}' for name, n in of.items())})" for method, of in missing.items()]
-        parts += [f"Not run to the end, and left out above; splits that are missing: {'; '.join(gaps)}.", ""]
+        parts += [f"Not run yet, in splits: {'; '.join(gaps)}.", ""]
     return "\n".join(parts)
 
 

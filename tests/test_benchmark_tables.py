@@ -1,0 +1,54 @@
+"""The tables of the documentation are what the files of results say."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "howto" / "worth-at-the-top.md"
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import worth_tables
+
+    yield worth_tables
+    for name in ("worth_tables", "low_rates", "result_lines"):
+        sys.modules.pop(name, None)
+
+
+def test_the_page_has_the_tables_of_the_results(tables):
+    found = tables.rendered(ROOT / "benchmarks" / "results" / "worth_at_the_top.jsonl")
+    assert found in PAGE.read_text(encoding="utf-8")
+
+
+def line(name, method, split, found):
+    return {"set": name, "method": method, "split": split, "found": found, "tuning_seconds": 1.0, "fit_seconds": 2.0,
+            "chosen": {}, "date": "2026-01-01 00:00"}  # fmt: skip
+
+
+def test_ranks_duels_and_what_is_missing(tables, tmp_path):
+    versions = {"versions": {"numpy": "1"}, "cores": 2, "date": "2026-01-01 00:00"}
+    lines = [versions]
+    for name, ours, theirs in (("a", 0.5, 0.25), ("b", 0.5, 0.5), ("c", 0.25, 0.75)):
+        for split in (1, 2):
+            lines.append(line(name, "TopForest", split, [0, 0, ours, 1, 1]))
+            lines.append(line(name, "LightGBM", split, [0, 0, theirs, 1, 1]))
+    lines.append(line("a", "unfinished", 1, [1.0] * 5))
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    results = tables.Results.of(path)
+    assert sorted(results.complete()) == ["LightGBM", "TopForest"]
+    assert results.ranks(["TopForest", "LightGBM"], "at 1 %") == {
+        "TopForest": 1.5,
+        "LightGBM": 1.5,
+    }  # 1, 1.5, 2 and 2, 1.5, 1
+    assert np.allclose(results.means(["TopForest"], "mean").ravel(), [0.5, 0.5, 0.45])
+    text = tables.rendered(path)
+    assert "| LightGBM | 1 : 1 : 1 | -0.083 |" in text
+    assert "is ahead of tuned LightGBM on 1 of 3 sets" in text
+    assert "unfinished (1 of a, 2 of b, 2 of c)" in text
