@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from report.models import FirstColumn, model_and_rows, ranked_rows
-from toprank import Grill, PatMat, PatMatNP, TauFPL, TopPushK, WMWRanker
+from toprank import Grill, PatMat, PatMatNP, TauFPL, TopForest, TopPushK, WMWRanker
 from toprank.datasets import make_imbalanced
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.inspection import anatomy
@@ -302,3 +302,12 @@ def test_summary_in_words(k, sentence):
     y = np.array([0, 1, 0, 1, 0])
     model, X = model_and_rows(y, np.array([5.0, 4.0, 3.0, 2.0, 1.0]))
     assert sentence in build_report(model, X, y, k=k).replace("\xa0", " ")
+
+
+def test_the_card_says_what_a_forest_chose():
+    forest = TopForest()
+    forest.selection_ = {"why": "the best of 8 candidates", "alpha": 1.0, "tau": 0.05, "honest": True}
+    forest.selection_ |= {"worth": 0.764, "worth_of_prior": 0.711, "candidates": []}
+    (chosen,) = (group for group in card.groups(anatomy(forest), []) if group.name == "What the fit chose")
+    assert dict(chosen.rows)["Why"] == "the best of 8 candidates"
+    assert dict(chosen.rows)["The prior alone"] == "0.711"

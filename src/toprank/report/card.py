@@ -25,6 +25,15 @@ INTENDED_USE = (
     "A score orders rows; it is not a probability."
 )
 FEW_POSITIVES = 30
+# What is shown of `selection_` of a forest.
+_CHOICE = {
+    "why": "Why",
+    "alpha": "Penalty",
+    "tau": "τ of the head",
+    "honest": "Honest leaves",
+    "worth": "Found on rows not seen",
+    "worth_of_prior": "The prior alone",
+}
 
 
 @dataclass(frozen=True)
@@ -121,6 +130,9 @@ def groups(parts: Anatomy | None, data: Rows) -> list[Group]:
         rows = [(name, cell(value)) for name, value in parameters if not hasattr(value, "get_params")]
         if rows:
             found.append(Group(f"Parameters of {type(level).__name__}", rows))
+    chosen = None if parts is None else getattr(parts.parts[0].estimator, "selection_", None)
+    if chosen:
+        found.append(Group("What the fit chose", [(_CHOICE[name], cell(chosen[name])) for name in _CHOICE]))
     steps = [] if parts is None else [type(step).__name__ for step in parts.parts[0].steps]
     if steps:
         found.append(Group("Preparation of rows", [(f"Step {i}", name) for i, name in enumerate(steps, start=1)]))
