@@ -52,7 +52,8 @@ def evaluate(
     require_model_or_scores(model, scores)
     if scores and not (per is time is amount is None):
         raise typer.BadParameter(
-            "--per, --time and --amount count alerts, and --score has no threshold; leave them out"
+            "--per, --time and --amount count alerts, and --score has no threshold; leave them out, and measure the "
+            "best rows by --k, or evaluate a --model alone"
         )
     output = Output(as_json=as_json, quiet=quiet)
     labels = {"target": target, "positive": positive}

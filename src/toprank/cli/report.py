@@ -53,7 +53,10 @@ def report(
 
     require_model_or_scores(model, scores)
     if scores and not (per is time is amount is None):
-        raise typer.BadParameter("--per, --time and --amount are for a --model without --score; leave them out")
+        raise typer.BadParameter(
+            "--per, --time and --amount count alerts, and --score has no threshold; leave them out, or report on a "
+            "--model alone"
+        )
     output = Output(as_json=as_json, quiet=quiet)
     check_writable(page, "--output", data, model)
     reading: dict[str, Any] = {"format": format, "delimiter": delimiter, "encoding": encoding}
