@@ -109,6 +109,14 @@ def test_a_made_up_header_gives_a_model_or_the_one_error(saved, place, value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("test", [test_damage_is_found, test_a_made_up_header_gives_a_model_or_the_one_error])
-def test_more_examples(test, saved):
-    settings(max_examples=2000)(test)(saved=saved)
+@given(st.lists(damages, min_size=1, max_size=3))
+@settings(max_examples=2000)
+def test_damage_is_found_in_more_examples(saved, steps):
+    test_damage_is_found.hypothesis.inner_test(saved, steps)
+
+
+@pytest.mark.slow
+@given(place=places, value=json_values)
+@settings(max_examples=2000)
+def test_more_made_up_headers_give_a_model_or_the_one_error(saved, place, value):
+    test_a_made_up_header_gives_a_model_or_the_one_error.hypothesis.inner_test(saved, place, value)
