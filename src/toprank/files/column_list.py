@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,17 @@ def column_list(
     roles: Mapping[str, str] | None = None,
     *,
     as_it_is: bool = False,
+    scale: bool = True,
+    fill: float | None = None,
 ) -> list[dict[str, Any]]:
     """A record of each column in the order of the file: "name", "type", "missing" (None where not counted), "done".
 
     `roles` says of columns that are not learned from what they are for. Of a model that takes columns as they are,
-    that is said in place of the preparation.
+    that is said in place of the preparation; `scale` and `fill` are those of `table_pipeline`.
     """
+    number = "as it is" if as_it_is or not scale else "scaled"
+    gap = "the median, and a column that says so" if fill is None else f"{fill:g}"
+    treated = _Treatment(number, "as a value of its own" if as_it_is else gap, as_it_is)
     roles, listed = roles or {}, []
     there = {*frame.columns}
     for name in dict.fromkeys(names):
@@ -39,7 +44,7 @@ def column_list(
         if name in roles and name not in columns.used:
             done = roles[name]
         elif name in columns.used:
-            done = _done(name, series, kind, spelling, columns.strays.get(name), as_it_is)
+            done = _done(name, series, kind, spelling, columns.strays.get(name), treated)
         else:
             done = f"left out: {columns.left_out.get(name, 'it is ignored')}"
         missing = None if series is None else _n_missing(series)
@@ -61,16 +66,24 @@ def _n_missing(series: Any) -> int:
     return int(np.isnan(series.to_numpy()).sum()) if series.dtype.is_float() else int(series.null_count())
 
 
-def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays | None, as_it_is: bool) -> str:
+class _Treatment(NamedTuple):
+    """What is done with numbers, with gaps in them, and whether categories are taken as they are."""
+
+    number: str
+    gap: str
+    as_it_is: bool
+
+
+def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays | None, treated: _Treatment) -> str:
     """What is done with a column that is learned from."""
     if kind == CATEGORY:
         n_values = series.n_unique()
-        if as_it_is:
+        if treated.as_it_is:
             return f"{n_values:,} values as they are"
         if n_values > MOST_CATEGORIES:
             return f"the {MOST_CATEGORIES - 1} most frequent of {n_values:,} values, and one for the others, as 0 and 1"
         return f"{n_values:,} values as columns of 0 and 1"
-    parts = ["true is 1, false is 0" if kind == TRUTH else "as it is" if as_it_is else "scaled"]
+    parts = ["true is 1, false is 0" if kind == TRUTH else treated.number]
     marks = spelling.marks_of(name) if kind == NUMBER else PLAIN
     if marks != PLAIN:
         between = f", {marks.thousands!r} between thousands" if marks.thousands else ""
@@ -78,5 +91,5 @@ def _done(name: str, series: Any, kind: str, spelling: Spelling, strays: Strays 
     if strays is not None:
         parts.append(f"as missing: {strays.told()}")
     if _n_missing(series):
-        parts.append(f"missing: {'as a value of its own' if as_it_is else 'the median, and a column that says so'}")
+        parts.append(f"missing: {treated.gap}")
     return "; ".join(parts)

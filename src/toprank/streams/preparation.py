@@ -74,12 +74,13 @@ def model_by_first_rows(
     columns = choose_columns(found.frame, found.kinds, categories, left_out)
     columns.strays = found.strays
     frame = prepared(found.frame, columns.used, first.spelling, Tally())
-    pipeline = table_pipeline(columns.used, online, scale=asked.scale, fill=asked.fill_missing)
+    preparation: dict[str, Any] = {"scale": asked.scale, "fill": asked.fill_missing}
+    pipeline = table_pipeline(columns.used, online, **preparation)
     pipeline[0].fit(frame)
     roles = {asked.target: f"the labels; {asked.positive or '1'} is positive"}
     if asked.id_column is not None:
         roles[asked.id_column] = "identifies a row"
-    table = column_list(source.names, found.frame, columns, found.kinds, first.spelling, roles)
+    table = column_list(source.names, found.frame, columns, found.kinds, first.spelling, roles, **preparation)
     for note in (*found.notes, *columns.notes):
         watcher.note(note)
     if 0 < y.sum() < len(y):

@@ -106,7 +106,7 @@ def stream_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "clicks.csv")
     ...     with open(path, "w") as file:
-    ...         _ = file.write("x,y\n" + "1.5,1\n0.5,0\n" * 50)
+    ...         _ = file.write("x,y\n" + "1.5,1\n0.5,0\n1.0,1\n1.0,0\n" * 25)
     ...     model, result = stream_table(path, CBR(), target="y")
     >>> model.columns, result.n_rows
     ({'x': 'number'}, 100)
