@@ -53,6 +53,7 @@ def test_movielens(tmp_path, capsys, monkeypatch):
     assert "TOPRANK_DATA" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_kernel_fashion(tmp_path, capsys, monkeypatch):
     module = load_example("kernel_fashion")
     if "TOPRANK_DATA" in os.environ:
