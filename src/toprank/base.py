@@ -134,10 +134,13 @@ def clone_for_scores(estimator: Any) -> Any:
     return copy
 
 
-def two_classes(labels: Any, owner: Any, pos_label: Any = None, *, remedy: str = "") -> NDArray[Any]:
+def two_classes(
+    labels: Any, owner: Any, pos_label: Any = None, *, remedy: str = "", counts: Any = None
+) -> NDArray[Any]:
     """The two classes among some labels as [negative, positive]: here it is decided which one is positive.
 
-    It is `pos_label`, else the last in sorted order, with a warning where that may not be meant.
+    It is `pos_label`, else the last in sorted order, with a warning where that may not be meant. `counts` says how many
+    rows each label stands for, where that is not one.
     """
     labels = np.asarray(labels)
     check_classification_targets(labels)
@@ -150,7 +153,8 @@ def two_classes(labels: Any, owner: Any, pos_label: Any = None, *, remedy: str =
     if len(classes) < 2:
         raise ValueError(f"{_name(owner)} needs two classes, got only one class: {classes.tolist()}{remedy}")
     if pos_label is None:
-        warn_if_guessed(classes, labels, _name(owner))
+        share = float(np.average(labels == classes[1], weights=counts))
+        warn_if_guessed(classes, share, _name(owner))
     return in_order(classes, pos_label)
 
 
@@ -189,7 +193,11 @@ def balanced_threshold(scores: Floats, positive: Mask, weights: Floats | None = 
 def check_magnitude(X: Any) -> None:
     """Refuse features so large or small that the squares in a penalised objective lose all digits."""
     values = X.data if issparse(X) else X
-    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    check_largest(float(max(values.max(), -values.min())) if values.size else 0.0)
+
+
+def check_largest(largest: float) -> None:
+    """The same of the largest absolute value."""
     if largest > 1e15 or 0 < largest < 1e-15:
         raise ValueError(
             f"the largest absolute value of X is {largest:.0e}, too far from 1 for the penalty to make sense; scale "

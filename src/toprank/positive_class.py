@@ -69,13 +69,12 @@ def labels_text(labels: list[Any], most: int = 5) -> str:
     return shown + (f", … ({len(labels)} in all)" if len(labels) > most else "")
 
 
-def warn_if_guessed(classes: NDArray[Any], labels: NDArray[Any], owner: str) -> None:
-    """Warn where the second class was taken without a word of the user, and another one may be meant.
+def warn_if_guessed(classes: NDArray[Any], share: float, owner: str) -> None:
+    """Warn where the second class, of a share of the rows, was taken without a word, and another one may be meant.
 
     That is where labels say nothing of it, such as words, and where nearly all rows have the class.
     """
     negative, positive = classes.tolist()
-    share = float(np.mean(labels == classes[1]))
     often = f"which {MAJORITY * 100:.0f} % of the rows or more have"
     if not are_usual([negative, positive]):
         warn_user(
@@ -113,7 +112,8 @@ def warn_if_not_asked(model: Any, labels: Any, owner: str = "{}") -> None:
     asked = any(name.rsplit("__", 1)[-1] == "pos_label" for name in getattr(model, "get_params", dict)())
     if not asked and not are_usual(model.classes_.tolist()):
         last = model.steps[-1][1] if hasattr(model, "steps") else model
-        warn_if_guessed(model.classes_, np.asarray(labels), owner.format(type(last).__name__))
+        share = float(np.mean(np.asarray(labels) == model.classes_[1]))
+        warn_if_guessed(model.classes_, share, owner.format(type(last).__name__))
 
 
 def warn_of_sorted_scorer(classes: NDArray[Any]) -> None:

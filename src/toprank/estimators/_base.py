@@ -22,6 +22,7 @@ from toprank.base import (
     two_classes,
 )
 from toprank.checks import require_count, require_moderate, require_positive
+from toprank.estimators._blocks import is_dask, labelled_blocks, lazy_labels, lazy_scores
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._rows import check_rows, rows_to_score, training_rows
 from toprank.estimators._weights import usable_weights
@@ -29,6 +30,7 @@ from toprank.estimators.back_ends import (
     KEPT,
     KEPT_RELATIONS,
     BackEnd,
+    Blocks,
     Expansion,
     Features,
     Kept,
@@ -36,7 +38,7 @@ from toprank.estimators.back_ends import (
     Task,
     scores_of,
 )
-from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, Message
+from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, InputError, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Threshold
@@ -108,7 +110,7 @@ class TopClassifier(BinaryClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe, LeafMatrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, LeafMatrix, Dask array} of shape (n_samples, n_features)
             Rows to learn from; standardise them first. float32 stays float32.
         y : array-like of shape (n_samples,)
             Two classes, of which `pos_label` is the positive one.
@@ -125,6 +127,29 @@ class TopClassifier(BinaryClassifier):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+        back_end_of, task = (self._block_task if is_dask(X) else self._task)(X, y, sample_weight)
+        with one_blas_thread():
+            back_end = back_end_of(task)
+            solution, self.solver_ = back_end.solve(self._start(back_end))
+            self._keep(back_end, without_noise(back_end.problem, solution))
+
+    def _block_task(self, X: Any, y: Any, sample_weight: Any) -> tuple[type[BackEnd], Task]:
+        """What to fit to rows in blocks, and by what."""
+        formulation = self._formulation()
+        if Linear not in self._back_ends() or not formulation.is_convex:
+            raise InputError.saying(
+                "{name} takes no Dask arrays as it is here; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP do, "
+                "with {kernel='linear'} and {approximation='auto'}",
+                name=type(self).__name__,
+            )
+        check_solver(self.solver, formulation, [Blocks.matrix], f"{type(self).__name__} on Dask arrays")
+        rows = labelled_blocks(self, X, y, sample_weight)
+        numbers = np.zeros(0, np.intp)  # no model of blocks names rows
+        settings = self.get_params(deep=False)
+        return Blocks, Task(rows.X, rows.positive, rows.weights, numbers, formulation, settings)
+
+    def _task(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[type[BackEnd], Task]:
+        """What to fit to rows in one memory, and by what."""
         X, y = training_rows(self, X, y)
         self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
@@ -143,11 +168,8 @@ class TopClassifier(BinaryClassifier):
             )
         back_end_of = self._back_end(formulation, len(positive))
         check_rows(X, as_features=back_end_of is Linear)
-        task = Task(X, positive, weights, np.flatnonzero(kept), formulation, self.get_params(deep=False))
-        with one_blas_thread():
-            back_end = back_end_of(task)
-            solution, self.solver_ = back_end.solve(self._start(back_end))
-            self._keep(back_end, without_noise(back_end.problem, solution))
+        settings = self.get_params(deep=False)
+        return back_end_of, Task(X, positive, weights, np.flatnonzero(kept), formulation, settings)
 
     def _back_ends(self) -> tuple[type[BackEnd], ...]:
         """What the direction may be made of, the first choice first."""
@@ -195,15 +217,29 @@ class TopClassifier(BinaryClassifier):
         """The threshold by which rows are in the top: that of the formulation, or one that a subclass sets."""
         return trained
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Score minus threshold: above zero means "in the top".
+    def decision_function(self, X: Any) -> Any:
+        """Score minus threshold: above zero means "in the top". Of a Dask array it is one too, not yet computed.
 
         {rows_and_scores}
         """
         check_is_fitted(self)
         warn_of_sorted_scorer(self.classes_)
+        if is_dask(X):
+            return lazy_scores(self, X)
         X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
+
+    def predict(self, X: Any) -> Any:
+        """The positive class where the decision function is above zero. Of a Dask array it is one too.
+
+        {rows_to_classify}
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        return lazy_labels(self.decision_function(X), self.classes_) if is_dask(X) else super().predict(X)
 
     def _check_parameters(self) -> None:
         require_moderate("alpha", self.alpha, "use a value such as 0.1")

@@ -43,17 +43,18 @@ class BudgetClassifier(TopClassifier):
         problem = back_end.problem
         share = self._budget(float(problem.threshold_weights.sum()))
         try:
-            found = None if solution.interrupted else out_of_fold_threshold(back_end, solution, kept, share)
+            is_quick = solution.interrupted or not back_end.has_parts
+            found = None if is_quick else out_of_fold_threshold(back_end, solution, kept, share)
         except KeyboardInterrupt:
             if is_one_of_several():
                 raise
             self.interrupted_ = True
-        if self.interrupted_:
+        if self.interrupted_ or not back_end.has_parts:
             scores = kept.scores[problem.threshold_rows].astype(np.float64)
             found = smallest_threshold(scores, problem.threshold_weights, share)
         if found is None:
             return trained
-        self.threshold_from_ = "training scores" if self.interrupted_ else "out-of-fold scores"
+        self.threshold_from_ = "training scores" if self.interrupted_ or not back_end.has_parts else "out-of-fold scores"
         return found + kept.rounding
 
 

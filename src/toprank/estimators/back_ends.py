@@ -2,7 +2,7 @@
 
 An estimator takes a back end for each fit. It makes the problem of the rows, solves it, and says what the model keeps:
 
-1. `Linear`: w itself.
+1. `Linear`: w itself; `Blocks`: the same of rows in blocks.
 2. `Features`: w in the space of Nyström or Fourier features.
 3. `Expansion`: w = Σ cᵢ φ(xᵢ), of which the rows with a coefficient are kept; of a linear kernel w itself.
 """
@@ -28,10 +28,11 @@ from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansi
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
+from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import solve_in_phases
-from toprank.solvers.problem import DualPoint, Problem, Solution
-from toprank.solvers.registry import SOLVERS, Matrix, phases_for
+from toprank.solvers.problem import DualPoint, Matrix, Problem, Solution
+from toprank.solvers.registry import SOLVERS, phases_for
 from toprank.solvers.traits import without_empty_columns
 
 # Rounding errors of a score, at most.
@@ -80,6 +81,8 @@ class BackEnd(ABC):
     """What its solvers work on."""
     coefficients_of: ClassVar[str]
     """What the coefficients of a solution belong to."""
+    has_parts: ClassVar[bool] = True
+    """Whether a back end of some of the rows is to be had."""
 
     problem: Problem | KernelProblem
     n_coefficients: int
@@ -160,6 +163,31 @@ class Linear(BackEnd):
     def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
         """The direction."""
         return replace(solution, state=None, dual_point=None, scores=None)
+
+
+class Blocks(Linear):
+    """Weights of the features of rows in blocks, which are never in one place."""
+
+    matrix = "blocks"
+    has_parts = False
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        alpha = float(task.settings["alpha"])
+        self.problem = BlockProblem(task.X, task.positive, task.weights, task.formulation, alpha)
+        self.n_coefficients = task.X.shape[1]
+
+    def solve(self, start: Solution | None) -> tuple[Solution, str]:
+        """By a solver for blocks; a dual point would be a vector of all rows."""
+        solution, solver = self._run(self.problem, start)
+        return replace(solution, dual_point=None), solver
+
+    def keep(self, solution: Solution) -> Kept:
+        """The direction; the scores stay in pieces."""
+        coef = solution.coef.astype(self.task.X.dtype)
+        scores: Any = self.task.X.stored_scores(coef)
+        rounding = _ERRORS * float(np.finfo(coef.dtype).eps) * abs(scores).max()
+        return Kept({"coef_": coef[None, :]}, scores, rounding)
 
 
 class Features(Linear):

@@ -23,6 +23,8 @@ import numpy as np
 from toprank.arrays import Floats
 from toprank.estimators.back_ends import BackEnd, Kept
 from toprank.log import logger
+from toprank.matrices.block_order import Order
+from toprank.matrices.block_vector import BlockVector
 from toprank.solvers.problem import Solution, without_noise
 
 _FOLDS = 5
@@ -56,8 +58,10 @@ def out_of_fold_threshold(whole: BackEnd, solution: Solution, kept: Kept, share:
     return smallest_threshold(np.concatenate(matched), np.concatenate(weights), share)
 
 
-def smallest_threshold(scores: Floats, weights: Floats, share: float) -> float:
+def smallest_threshold(scores: Any, weights: Any, share: float) -> float:
     """The smallest score that has at most a share of the weights above it."""
+    if isinstance(scores, BlockVector):
+        return Order.of(scores, weights).first_beyond(share * weights.sum() * (1 + _ROUNDING))
     order = np.argsort(-scores, kind="stable")
     reached = np.cumsum(weights[order])
     place = int(np.searchsorted(reached, share * reached[-1] * (1 + _ROUNDING), side="right"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class TopMean(Threshold):
         """Fill the largest scores up to their caps until the total is 1."""
         return top_mean(scores, self.caps(weights))
 
+    def value(self, scores: Floats, weights: Floats) -> float:
+        """The mean alone."""
+        return top_mean_value(scores, self.caps(weights))
+
     def negligible(self, weights: Floats) -> Mask:
         """Rows of negligible cap; to the largest score every row counts."""
         caps = self.caps(weights)
@@ -123,6 +127,11 @@ def top_mean(scores: Floats, caps: Floats | None) -> tuple[float, Floats]:
     p[top] = np.clip(1.0 - before, 0.0, caps[top])
     p /= p.sum()
     return float(p[top] @ scores[top]), p
+
+
+def top_mean_value(scores: Any, caps: Any) -> float:
+    """The maximum alone; scores that are not in one array know the mean of the largest themselves."""
+    return top_mean(scores, caps)[0] if isinstance(scores, np.ndarray) else float(scores.top_mean(caps))
 
 
 def within_caps(values: Floats, most: Floats, total: float) -> Floats:
@@ -183,7 +192,8 @@ class SurrogateQuantile(Threshold):
     def gradient(self, scores: Floats, share: Floats, t: float) -> Floats:
         """The p that belongs to a threshold t: proportional to the slopes (Theorem 3.4 of the framework paper)."""
         slopes = self.slopes(scores, share, t)
-        return np.asarray(slopes / slopes.sum())
+        p: Floats = slopes / slopes.sum()
+        return p
 
     def slopes(self, scores: Floats, share: Floats, t: float) -> Floats:
         """Terms share · ℓ'(β(s − t))."""
@@ -193,7 +203,8 @@ class SurrogateQuantile(Threshold):
         """Weights h of the Hessian Σ h (x − g)(x − g)ᵀ of t(Xw), g = Xᵀp, times a factor."""
         excess = self.beta * (scores - t)
         total = float(share @ self.surrogate.derivative(excess))
-        return np.asarray(factor * self.beta / total * share * self.surrogate.curvature(excess))
+        weights: Floats = factor * self.beta / total * share * self.surrogate.curvature(excess)
+        return weights
 
     def negligible(self, weights: Floats) -> Mask:
         """Rows that no loss lifts to a visible part of τ."""

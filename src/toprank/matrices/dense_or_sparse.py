@@ -18,7 +18,7 @@ from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
-from toprank.matrices.own_storage import OwnStorage
+from toprank.matrices.own_storage import OwnStorage, ProductMatrix, about_centre
 
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
@@ -38,16 +38,14 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
 
     The dense product subtracts the centre first, which loses no digits in columns that hardly vary.
     """
+    if isinstance(X, ProductMatrix):
+        return X.centred_sandwich(weights, centre)
     active = np.flatnonzero(weights)
     n_features = X.shape[1]
     if issparse(X) and _cheaper_dense(X):
         X = X.toarray()
     if not isinstance(X, np.ndarray):
-        H = X.sandwich(active, weights) if isinstance(X, OwnStorage) else _csr_sandwich(X, active, weights)
-        if centre is not None and len(active):
-            mean = np.asarray(X.T @ weights, dtype=np.float64)
-            H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
-        return H
+        return about_centre(_csr_sandwich(X, active, weights), X, weights, centre)
     everything = len(active) == len(weights)
 
     def product(block: slice) -> Floats:
@@ -106,7 +104,7 @@ def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
 
 def weighted_squares(X: Any, row_weights: Floats) -> Floats:
     """Σ weightᵢ xᵢ² of each column."""
-    if isinstance(X, OwnStorage):
+    if isinstance(X, ProductMatrix):
         return X.weighted_squares(row_weights)
     squares = X.multiply(X) if issparse(X) else np.square(X)
     return np.asarray(squares.T @ row_weights)

@@ -11,11 +11,8 @@ import numpy as np
 from toprank.arrays import Floats, Rows
 
 
-class OwnStorage(ABC):
-    """A matrix of float64 with a storage of its own: the functions of `dense_or_sparse` and the solvers take it as X.
-
-    What only some solvers need, such as the rows of a small working set, they read from `tocsr`.
-    """
+class ProductMatrix(ABC):
+    """A matrix that is read by its products; sums are in double precision always."""
 
     __array_ufunc__ = None
     dtype = np.dtype(np.float64)
@@ -24,15 +21,6 @@ class OwnStorage(ABC):
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
-
-    @property
-    @abstractmethod
-    def nnz(self) -> int:
-        """Number of entries that a CSR matrix would store."""
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> Self:
-        """Some of the rows: by a slice, by their numbers, or under a mask."""
 
     @abstractmethod
     def __abs__(self) -> Self:
@@ -49,6 +37,41 @@ class OwnStorage(ABC):
     @abstractmethod
     def weighted_squares(self, row_weights: Floats) -> Floats:
         """Σ weightᵢ xᵢ² of each column."""
+
+    @abstractmethod
+    def centred_sandwich(self, weights: Floats, centre: Floats | None) -> Floats:
+        """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __matmul__(self, w: Floats) -> Floats:
+        return self.matvec(w)
+
+    @property
+    def T(self) -> Transposed:  # noqa: N802  (as arrays have it)
+        """The transposed matrix, for products with a vector only."""
+        return Transposed(self)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
+        """Itself: sums are in double precision always."""
+        return self
+
+
+class OwnStorage(ProductMatrix):
+    """A matrix of float64 with a storage of its own: the functions of `dense_or_sparse` and the solvers take it as X.
+
+    What only some solvers need, such as the rows of a small working set, they read from `tocsr`.
+    """
+
+    @property
+    @abstractmethod
+    def nnz(self) -> int:
+        """Number of entries that a CSR matrix would store."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Self:
+        """Some of the rows: by a slice, by their numbers, or under a mask."""
 
     @abstractmethod
     def sandwich(self, rows: Rows, weights: Floats) -> Floats:
@@ -70,20 +93,9 @@ class OwnStorage(ABC):
     def tocsr(self) -> Any:
         """The same matrix in CSR."""
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __matmul__(self, w: Floats) -> Floats:
-        return self.matvec(w)
-
-    @property
-    def T(self) -> Transposed:  # noqa: N802  (as arrays have it)
-        """The transposed matrix, for products with a vector only."""
-        return Transposed(self)
-
-    def astype(self, dtype: Any, copy: bool = True) -> Self:
-        """Itself: sums are in double precision always."""
-        return self
+    def centred_sandwich(self, weights: Floats, centre: Floats | None) -> Floats:
+        """From the product about zero: rows minus a centre would have no storage of this kind."""
+        return about_centre(self.sandwich(np.flatnonzero(weights), weights), self, weights, centre)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise TypeError(
@@ -92,11 +104,19 @@ class OwnStorage(ABC):
         )
 
 
+def about_centre(H: Floats, X: Any, weights: Floats, centre: Floats | None) -> Floats:
+    """A product Σ weightᵢ xᵢ xᵢᵀ, which is changed, as that of the rows minus a centre."""
+    if centre is not None and weights.any():
+        mean = np.asarray(X.T @ weights, dtype=np.float64)
+        H -= np.outer(mean, centre) + np.outer(centre, mean) - weights.sum() * np.outer(centre, centre)
+    return H
+
+
 @dataclass(frozen=True)
 class Transposed:
     """The transpose of a matrix with a storage of its own."""
 
-    original: OwnStorage
+    original: ProductMatrix
 
     def __matmul__(self, row_weights: Floats) -> Floats:
         return self.original.transpose_matvec(row_weights)

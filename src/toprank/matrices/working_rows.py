@@ -43,8 +43,11 @@ class WorkingRows:
     @classmethod
     def of(cls, X: Any, positives: Rows, threshold_rows: Rows) -> WorkingRows:
         """Copy rows of the data, in float64."""
-        rows = rows_as_csr(X, np.concatenate([positives, threshold_rows]))
-        m = len(positives)
+        return cls.of_rows(rows_as_csr(X, np.concatenate([positives, threshold_rows])), len(positives))
+
+    @classmethod
+    def of_rows(cls, rows: Any, m: int) -> WorkingRows:
+        """Rows of which the first m are the positives."""
         if issparse(rows):
             signed = rows.astype(np.float64).tocsr()
             signed.data[signed.indptr[m] :] *= -1.0

@@ -45,7 +45,7 @@ class Incumbent:
     @classmethod
     def from_zero(cls, problem: WeightedRows, size: int, tol: float, verbose: int = 0) -> Incumbent:
         """Begin with w = 0, of so many coefficients, and with 0 for a lower bound."""
-        scores = np.zeros(len(problem.positive))
+        scores = problem.zero_scores()
         primal = problem.objective(0.0, scores)
         return cls(problem, tol, Recorder(verbose), 0, primal, 0.0, np.zeros(size), scores, at_zero=primal)
 

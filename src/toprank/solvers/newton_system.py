@@ -29,15 +29,17 @@ def newton_system(
     X: Any, weights: Floats, centre: Floats, ridge: Floats, recorder: Recorder, cg_tolerance: float = 1e-4
 ) -> Solve:
     """A function that solves the system; `recorder` counts the rows that are read, as parts of a pass."""
-    active = np.flatnonzero(weights)
-    n_features = X.shape[1]
-    recorder.passes += len(active) / len(weights)
-    if len(active) == 0 or n_features == 0:
+    n_active, n_features = int(np.count_nonzero(weights)), X.shape[1]
+    recorder.passes += n_active / len(weights)
+    if n_active == 0 or n_features == 0:
         return lambda right: right / ridge
-    if n_features <= min(EXPLICIT, 4 * len(active)):
+    if n_features <= min(EXPLICIT, 4 * n_active):
         H = sandwich(X, weights, centre)
         H[np.diag_indices(n_features)] += ridge
         return Cholesky(H).solve
+    if not isinstance(weights, np.ndarray):  # rows in blocks are read where they are
+        return _by_cg(X, weights, centre, ridge, recorder, 1.0, cg_tolerance)
+    active = np.flatnonzero(weights)
     if len(active) <= (min(EXPLICIT, _EXPLICIT_ROWS_OF_OWN) if isinstance(X, OwnStorage) else EXPLICIT):
         return _in_row_space(X[active], weights[active], centre, ridge)
     return _by_cg(X[active], weights[active], centre, ridge, recorder, len(active) / len(weights), cg_tolerance)

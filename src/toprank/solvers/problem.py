@@ -20,7 +20,9 @@ from toprank.formulations.formulation import Formulation
 from toprank.log import logger, tell
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
+from toprank.solvers.row_choice import RowChoice
 
+Matrix = Literal["rows", "kernel", "blocks"]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
@@ -67,6 +69,10 @@ class WeightedRows:
         """Numbers of the negative rows, and their weights of sum 1."""
         rows = np.flatnonzero(~self.positive)
         return rows, self.weights[rows] / self.weights[rows].sum()
+
+    def zero_scores(self) -> Floats:
+        """The scores of all rows at w = 0."""
+        return np.zeros(len(self.positive))
 
     def threshold_at(self, scores: Floats) -> float:
         """The threshold t of the scores of all rows."""
@@ -143,7 +149,7 @@ class Problem(WeightedRows):
     all positive. Sums are kept in float64.
     """
 
-    matrix: ClassVar[Literal["rows"]] = "rows"
+    matrix: ClassVar[Matrix] = "rows"
     X: Any
     positive: Mask
     weights: Floats
@@ -171,6 +177,10 @@ class Problem(WeightedRows):
     def gradient(self, w: Floats, slopes: Floats) -> Floats:
         """The gradient at w, of the slopes of F with respect to the scores: one pass over the data."""
         return self.combine(slopes) + self.alpha * w
+
+    def row_choice(self, caps: Floats | None) -> RowChoice:
+        """The choice of rows for a working set."""
+        return RowChoice(self, caps)
 
     def lower_bound(self, point: DualPoint) -> float:
         """The dual objective at the best multiple of y: one pass over the data."""
@@ -273,8 +283,9 @@ class Solution:
 
 def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     """The solution, or w = 0 where both have the same objective but for rounding: what is left then ranks by noise."""
-    zeros = np.zeros(len(problem.positive))
-    at_zero, _, t = problem.evaluate(zeros)
+    zeros = problem.zero_scores()
+    t = problem.threshold_at(zeros)
+    at_zero = problem.objective(0.0, zeros, t)
     noise = _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores)
     if problem.formulation.false_positives or abs(solution.primal - at_zero) > noise:
         return solution

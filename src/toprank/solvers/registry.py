@@ -11,18 +11,17 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import Threshold
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import Phase
-from toprank.solvers.problem import Problem, Solution
+from toprank.solvers.problem import Matrix, Problem, Solution
 from toprank.solvers.traits import ROWS_IN_MEMORY, Traits
 
-Matrix = Literal["rows", "kernel"]
-MATRICES: dict[Matrix, str] = {"rows": "rows of features", "kernel": "kernel values"}
+MATRICES: dict[Matrix, str] = {"rows": "rows of features", "kernel": "kernel values", "blocks": "rows in blocks"}
 # Places in the chain: what may be quick, what always arrives, what helps where that fails.
 _QUICK, _SURE, _RESCUE = range(3)
 # Moves of the pair method with a kernel, in all and for each row, after which it has stalled.
@@ -119,6 +118,11 @@ SOLVERS = (
     Solver("newton", "rows", "smooth_newton.solve_smooth_newton",
            "Newton's method; for the hinge on Huberised hinges of falling width, then an interior-point method",
            needs=(IMPLICIT,), turns=(_ALWAYS,)),
+    Solver("newton", "blocks", "working_set_newton.solve_newton",
+           "the same; scores stay with the blocks, the rows of a working set are gathered",
+           needs=(MAXIMUM,), turns=(_ALWAYS,)),
+    Solver("newton", "blocks", "smooth_newton.solve_smooth_newton",
+           "the same; scores stay with the blocks, sums over them are gathered", needs=(IMPLICIT,), turns=(_ALWAYS,)),
     Solver("pairs", "rows", "pair_ascent.solve_linear_pairs",
            "ascent of the dual by two multipliers at a time, with a working set and Newton steps",
            needs=(CONVEX, PIECES), turns=(

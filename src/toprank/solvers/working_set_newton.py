@@ -12,16 +12,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from toprank.arrays import Floats, Mask, Rows
-from toprank.formulations.thresholds import top_mean
-from toprank.matrices.working_rows import MOST_FEATURES, WorkingRows
+from toprank.arrays import Floats, Rows
+from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
-from toprank.solvers.problem import DualPoint, Problem, Solution
+from toprank.solvers.problem import Problem, Solution
 from toprank.solvers.restricted import Restricted, State
 
 # Rows of a class in the smallest random part; problems of fewer than five times as many rows are solved directly.
@@ -52,11 +49,12 @@ class _WorkingSetSolver:
         self.problem, self.max_iter, self.incumbent = problem, max_iter, incumbent
         self.tol, self.recorder = incumbent.tol, incumbent.recorder
         self.caps = problem.formulation.threshold.caps(problem.threshold_weights)
+        self.choice = problem.row_choice(self.caps)
         self.surrogate = problem.formulation.surrogate
         self.has_barrier = self.surrogate.is_own_barrier
         self.n, self.d = problem.X.shape
         self.is_sparse = not isinstance(problem.X, np.ndarray)
-        self.m, self.n_threshold = len(problem.positives), len(problem.threshold_rows)
+        self.m, self.n_threshold = len(problem.positive_share), len(problem.threshold_weights)
         self.newest_scores, self.share_of_newest = incumbent.scores, 0.0
         self.size = self._first_size()
         few = self.n_threshold <= max(_ALL_ROWS, 1.2 * self.size) and self.n <= 8 * _ALL_ROWS
@@ -98,7 +96,7 @@ class _WorkingSetSolver:
             entries = X.nnz / self.n if self.is_sparse else self.d
             cholesky = self.d**3 / 6 / max(entries, 1) ** 2 / (10 if self.is_sparse else 1)
             size, above = max(800.0, min(m if self.is_sparse else m // 2, 4000 + m // 8), cholesky), 2.5
-        if self.caps is not None:
+        if self.caps is not None and self.choice.grows_with_top:
             size = max(size, above / self.caps.mean())
         return int(size)
 
@@ -111,7 +109,8 @@ class _WorkingSetSolver:
             return 1.0
         wide_top = self.m >= 8 * _SMALL_PART or (self.caps is not None and 1 / self.caps.mean() >= 160)
         in_steps = self.n >= 16 * _SMALL_PART and self.d <= MOST_FEATURES and wide_top
-        thinned, share = _thinned(self.problem, self.n // 8 if in_steps else 0)
+        size = min(self.n // 8, self.choice.largest_part) if in_steps else 0
+        thinned, share = self.choice.thinned(_SMALL_PART, size)
         part = _from_zero(thinned, 0.03)
         _WorkingSetSolver(thinned, 200, part).run()
         self.recorder.passes += share * part.recorder.passes
@@ -129,50 +128,30 @@ class _WorkingSetSolver:
 
     def _restricted(self, outcome: Outcome | None) -> Restricted:
         """Step 2: choose rows by the scores of the newest and the best point, and keep those that proved active."""
-        problem, caps = self.problem, self.caps
+        problem, choice = self.problem, self.choice
         positives, inside, above = np.arange(self.m), np.arange(self.n_threshold), np.zeros(0, np.intp)
         if not self.takes_all:
             keep = np.zeros(0, np.intp) if outcome is None else _active_threshold_rows(outcome)
-            inside, above = self._next_to_threshold(self.newest_scores, keep)
-            if self.share_of_newest < 0.9:
-                more, above_best = self._next_to_threshold(self.incumbent.scores, keep)
-                inside = np.unique(np.concatenate([inside, more, np.setxor1d(above, above_best)]))
-                above = np.setdiff1d(above, inside)
-            if outcome is not None and not self.has_barrier:
+            points = [self.newest_scores] + [self.incumbent.scores] * (self.share_of_newest < 0.9)
+            inside, above = choice.next_to_threshold(points, self.size, keep)
+            if not self.has_barrier and (outcome is not None or not choice.grows_with_top):
                 positives = self._near_positives(outcome)
-        g, k0 = np.zeros(self.d), 1.0
-        if len(above) and caps is not None:
-            g = np.asarray(problem.X[problem.threshold_rows[above]].T @ caps[above], dtype=np.float64)
-            k0 -= float(caps[above].sum())
-            self.recorder.passes += len(above) / self.n
-        rows = WorkingRows.of(problem.X, problem.positives[positives], problem.threshold_rows[inside])
-        caps_inside = None if caps is None else caps[inside]
-        share = problem.positive_share[positives]
-        return Restricted(rows, problem.alpha, self.surrogate, share, caps_inside, g, k0, positives, inside, above)
+        g, at_caps, n_above = choice.sum_above(above)
+        self.recorder.passes += n_above / self.n
+        caps = None if self.caps is None else self.caps[inside]
+        share, rows = problem.positive_share[positives], choice.rows(positives, inside)
+        return Restricted(
+            rows, problem.alpha, self.surrogate, share, caps, g, 1.0 - at_caps, positives, inside, choice.listed(above)
+        )
 
-    def _next_to_threshold(self, scores: Floats, keep: Rows) -> tuple[Rows, Rows]:
-        """Threshold rows next to the end of the top by rank, together with `keep`; and the rows above them."""
-        s = scores[self.problem.threshold_rows]
-        if self.caps is None:
-            size = min(self.size, len(s))
-            largest = np.argpartition(s, len(s) - size)[len(s) - size :]
-            return np.flatnonzero(_marked(len(s), largest, keep)), np.zeros(0, np.intp)
-        order = np.argsort(-s, kind="stable")
-        end = int(np.searchsorted(np.cumsum(self.caps[order]), 1.0 - 1e-12)) + 1
-        first, last = max(0, end - self.size // 2), min(len(s), max(end + self.size // 2, end + 2))
-        inside = _marked(len(s), order[first:last], keep)
-        return np.flatnonzero(inside), np.flatnonzero(_marked(len(s), order[:first]) & ~inside)
-
-    def _near_positives(self, outcome: Outcome) -> Rows:
+    def _near_positives(self, outcome: Outcome | None) -> Rows:
         """Positives that are active or nearly so at the newest or the best point, and those with a multiplier."""
-        problem, shift = self.problem, self.surrogate.pieces.shift
-        near = np.full(self.m, False)
-        for scores in (self.incumbent.scores, self.newest_scores):
-            t, _ = top_mean(scores[problem.threshold_rows], self.caps)
-            near |= t - scores[problem.positives] + shift > -0.3
-        u = outcome.state.y[: outcome.problem.m]
-        near[outcome.problem.positives[u > 1e-6 * u.mean()]] = True
-        return np.flatnonzero(near)
+        keep = np.zeros(0, np.intp)
+        if outcome is not None:
+            u = outcome.state.y[: outcome.problem.m]
+            keep = outcome.problem.positives[u > 1e-6 * u.mean()]
+        points = [self.incumbent.scores, self.newest_scores]
+        return self.choice.near_positives(points, self.surrogate.pieces.shift + 0.3, keep)
 
     def _first_state(self, restricted: Restricted, outcome: Outcome | None, gap: float, failures: int) -> State:
         """The last iterate on the new rows or, where that led nowhere, one at the best point, nearer or further in."""
@@ -195,26 +174,10 @@ class _WorkingSetSolver:
         """Steps 4 and 5."""
         bound = outcome.problem.lower_bound(outcome.state)
         self.recorder.passes += outcome.problem.rows.visited() / self.n
-        self.incumbent.raise_bound(bound, self._dual_point(outcome))
+        restricted = outcome.problem
+        self.incumbent.raise_bound(bound, self.choice.dual_point(restricted, *restricted.feasible(outcome.state)))
         self._advance(outcome.state.extended[:-2])
         self.incumbent.record()
-
-    def _dual_point(self, outcome: Outcome) -> DualPoint:
-        """The point of its lower bound; positives and threshold rows that were left out have zeros."""
-        restricted = outcome.problem
-        y, p = np.zeros(self.m), np.zeros(self.n_threshold)
-        if self.caps is not None:
-            p[restricted.above] = self.caps[restricted.above]
-        y[restricted.positives], p[restricted.threshold_rows] = restricted.feasible(outcome.state)
-        return DualPoint(y, p)
-
-
-def _marked(n: int, *rows: Rows) -> Mask:
-    """A mask of n rows that is true for the given ones."""
-    mask = np.full(n, False)
-    for some in rows:
-        mask[some] = True
-    return mask
 
 
 def _active_threshold_rows(outcome: Outcome) -> Rows:
@@ -226,24 +189,3 @@ def _active_threshold_rows(outcome: Outcome) -> Rows:
         return restricted.threshold_rows[b > negligible]
     most = restricted.caps * S
     return restricted.threshold_rows[(b > np.minimum(negligible, 1e-3 * most)) & (b < (1 - 1e-4) * most)]
-
-
-def _thinned(problem: Problem, size: int) -> tuple[Problem, float]:
-    """The problem on a random part of each class, with weights raised so that the classes weigh the same.
-
-    At least `_SMALL_PART` rows of each class are taken, where there are as many. Returns the part of the rows too.
-    """
-    rng = np.random.default_rng(0)
-    rows, factors = [], []
-    for members in (problem.positives, np.flatnonzero(~problem.positive)):
-        wanted = max(_SMALL_PART, size * len(members) // len(problem.positive))
-        chosen = rng.choice(members, wanted, replace=False) if wanted < len(members) else members
-        rows.append(chosen)
-        factors.append(np.full(len(chosen), problem.weights[members].sum() / problem.weights[chosen].sum()))
-    taken = np.concatenate(rows)
-    order = np.argsort(taken)
-    taken, factor = taken[order], np.concatenate(factors)[order]
-    thinned = replace(
-        problem, X=problem.X[taken], positive=problem.positive[taken], weights=factor * problem.weights[taken]
-    )
-    return thinned, len(taken) / len(problem.positive)

@@ -1,0 +1,217 @@
+"""Dask arrays as rows: what is learned from, and scores of them that Dask computes when they are asked for."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from toprank.arrays import Floats, Mask, Rows
+from toprank.base import check_largest, is_positive, two_classes
+from toprank.exceptions import InputError
+from toprank.matrices.block_matrix import BlockMatrix, entries
+from toprank.matrices.block_tasks import fetched, on_each, stored
+from toprank.matrices.block_vector import BlockVector
+
+# Labels of a block that are sent: of more than two classes there is an error.
+_MOST_LABELS = 5
+# The smallest weight as a part of the largest.
+_SMALLEST_WEIGHT = 1e-12
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is an array or a dataframe of Dask, without importing it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows in blocks, with which are positive and their weights."""
+
+    X: BlockMatrix
+    positive: BlockVector
+    weights: BlockVector
+
+
+def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
+    """Check the blocks, in one pass for the labels and one for all, and set `classes_` of the estimator."""
+    X = _rows(X)
+    _check_feature_names(estimator, X, reset=True)
+    _check_n_features(estimator, X, reset=True)
+    blocks, labels = _blocks_of(X), _beside(X, y, "y")
+    weights = [None] * len(blocks) if sample_weight is None else _beside(X, sample_weight, "sample_weight")
+    estimator.classes_ = _classes(estimator, labels)
+    numbers = list(range(len(blocks)))
+    pieces = stored(on_each(_checked, [blocks, labels, weights, numbers], estimator.classes_, X.shape[1]))
+    facts = fetched(on_each(_facts, [pieces]))
+    _check_all(facts)
+    lengths = [fact.n_rows for fact in facts]
+    dtype = np.result_type(*(fact.dtype for fact in facts))
+    nnz = sum(fact.nnz for fact in facts)
+    matrix = BlockMatrix(blocks, on_each(_used, [pieces]), tuple(lengths), X.shape[1], nnz, dtype)
+    positive = BlockVector.of(stored(on_each(_positive, [pieces])), lengths, np.bool_)
+    return Labelled(matrix, positive, BlockVector.of(stored(on_each(_weights, [pieces])), lengths))
+
+
+def lazy_scores(model: Any, X: Any) -> Any:
+    """A Dask array of what `decision_function` gives for each block."""
+    X = _rows(X)
+    _check_n_features(model, X, reset=False)
+    light = copy(model)
+    vars(light).pop("_solution", None)
+    dtype = model.intercept_.dtype
+    return X.map_blocks(_scored, light, drop_axis=1, dtype=dtype, meta=np.zeros(0, dtype))
+
+
+def lazy_labels(scores: Any, classes: Any) -> Any:
+    """A Dask array of the classes that belong to scores."""
+    return scores.map_blocks(_labelled, classes, dtype=classes.dtype, meta=classes[:0])
+
+
+def _scored(block: Any, model: Any) -> Any:
+    return model.decision_function(block)
+
+
+def _labelled(scores: Any, classes: Any) -> Any:
+    return classes[(scores > 0).astype(np.intp)]
+
+
+def _rows(X: Any) -> Any:
+    """A Dask array whose blocks have all columns."""
+    if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
+        raise InputError.saying(
+            "X is a {kind} of Dask; use a Dask array, for instance X.to_dask_array(lengths=True)", kind=type(X).__name__
+        )
+    if X.ndim != 2:
+        raise InputError.saying("X must have two dimensions, got a Dask array of {ndim}", ndim=X.ndim)
+    if np.isnan(X.shape[1]):
+        raise InputError.saying("X must have a known number of columns; use compute_chunk_sizes() on it")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+def _blocks_of(X: Any) -> list[Any]:
+    return list(X.to_delayed().ravel())
+
+
+def _beside(X: Any, values: Any, name: str) -> list[Any]:
+    """Pieces of a column beside the blocks of X."""
+    from dask import array
+
+    rows = X.chunks[0]
+    if not is_dask(values):
+        values = np.asarray(values)
+        if np.isnan(rows).any() or len(values) != sum(rows):
+            raise InputError.saying(
+                "{name} has {n:,} rows and X has {rows}; both need the same, and a Dask X of unknown length needs a "
+                "Dask {name}",
+                name=name,
+                n=len(values),
+                rows="an unknown number" if np.isnan(rows).any() else f"{sum(rows):,}",
+            )
+        values = array.from_array(values, chunks=(rows,))
+    elif not hasattr(values, "rechunk"):
+        values = values.to_dask_array()
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    known = not np.isnan(rows).any() and not np.isnan(values.chunks[0]).any()
+    if values.ndim != 1 or (known and sum(values.chunks[0]) != sum(rows)) or (
+        not known and values.numblocks[0] != X.numblocks[0]
+    ):
+        raise InputError.saying(
+            "{name} has the shape {shape} in {n} blocks, X has {rows} in {blocks}; both need the same rows",
+            name=name,
+            shape=values.shape,
+            n=values.numblocks[0],
+            rows=X.shape,
+            blocks=X.numblocks[0],
+        )
+    return _blocks_of(values.rechunk((rows,)) if known and values.chunks[0] != rows else values)
+
+
+def _classes(estimator: Any, labels: list[Any]) -> Any:
+    """The two classes, of the labels of all blocks."""
+    found = [part for part in fetched(on_each(_distinct, [labels])) if len(part[0])]
+    if not found:
+        raise InputError.saying("X has no rows")
+    values, counts = (np.concatenate([part[i] for part in found]) for i in (0, 1))
+    return two_classes(values, estimator, estimator.pos_label, counts=counts)
+
+
+def _distinct(labels: Any) -> tuple[Any, Any]:
+    values, counts = np.unique(np.asarray(labels), return_counts=True)
+    return values[:_MOST_LABELS], counts[:_MOST_LABELS]
+
+
+@dataclass(frozen=True)
+class _Facts:
+    n_rows: int
+    n_positive: int
+    nnz: int
+    dtype: Any
+    largest: float
+    weights: tuple[float, float]
+    """The smallest and the largest weight above zero."""
+
+
+@dataclass(frozen=True)
+class _Checked:
+    used: Rows | None
+    positive: Mask
+    weights: Floats
+    facts: _Facts
+
+
+def _checked(block: Any, labels: Any, weights: Any, number: int, classes: Any, n_features: int) -> _Checked:
+    """The rows of a block that have a weight, and what is known of them; an error names the block."""
+    X, labels = entries(block, None), np.asarray(labels)
+    if X.shape != (len(labels), n_features):
+        raise ValueError(f"block {number} of X has the shape {X.shape}, its y has {len(labels)} rows of {n_features}")
+    values = X.data if issparse(X) else X
+    if not np.isfinite(values).all():
+        raise ValueError(f"block {number} of X contains NaN or infinity; fill the gaps first")
+    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(f"block {number} of sample_weight must have {len(labels)} numbers, none negative or NaN")
+    positive, kept = is_positive(labels, classes), weights > 0
+    used = None if kept.all() else np.flatnonzero(kept)
+    positive, weights = positive[kept], weights[kept]
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
+    nnz = int(X.nnz) if issparse(X) else X.size
+    facts = _Facts(len(weights), int(positive.sum()), nnz, X.dtype, largest, ends)
+    return _Checked(used, positive, weights, facts)
+
+
+def _check_all(facts: list[_Facts]) -> None:
+    n, m = sum(fact.n_rows for fact in facts), sum(fact.n_positive for fact in facts)
+    if m in (0, n):
+        raise ValueError("rows of both classes with a weight above zero are needed; only one class is left")
+    check_largest(max(fact.largest for fact in facts))
+    smallest, largest = min(fact.weights[0] for fact in facts), max(fact.weights[1] for fact in facts)
+    if smallest < _SMALLEST_WEIGHT * largest or not 1e-100 <= largest <= 1e100:
+        raise InputError.saying(
+            "the weights above zero are from {smallest:.0e} to {largest:.0e}, too far apart or from 1 for rows in "
+            "blocks; scale them, or set the smallest to zero",
+            smallest=smallest,
+            largest=largest,
+        )
+
+
+def _facts(checked: _Checked) -> _Facts:
+    return checked.facts
+
+
+def _used(checked: _Checked) -> Rows | None:
+    return checked.used
+
+
+def _positive(checked: _Checked) -> Mask:
+    return checked.positive
+
+
+def _weights(checked: _Checked) -> Floats:
+    return checked.weights

@@ -1,0 +1,137 @@
+"""A matrix in blocks of rows, which may be on several machines or on disk: read by passes over all blocks.
+
+What is a number for each row stays beside its block, as a `BlockVector`; sums over rows and chosen rows are sent here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse, vstack
+
+from toprank.arrays import Floats, Rows
+from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
+from toprank.matrices.block_vector import BlockVector, local_numbers
+from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
+from toprank.matrices.own_storage import ProductMatrix
+
+
+@dataclass(frozen=True)
+class BlockMatrix(ProductMatrix):
+    """Rows of the blocks that are in use.
+
+    `blocks` are arrays or sparse matrices, and `used` says which rows of each block are in use, or None for all.
+    """
+
+    blocks: Pieces
+    used: Pieces
+    lengths: tuple[int, ...]
+    n_features: int
+    nnz: int
+    dtype: Any
+    change: Callable[[Any], Any] | None = None
+    """What is done with the entries of a block before anything else."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return sum(self.lengths), self.n_features
+
+    def __abs__(self) -> BlockMatrix:
+        return replace(self, change=abs)
+
+    def matvec(self, w: Floats) -> Any:
+        """X w, in pieces."""
+        pieces = on_each(_matvec, [self.blocks, self.used], self.change, w)
+        return BlockVector.of(stored(pieces), self.lengths)
+
+    def stored_scores(self, coef: Any) -> BlockVector:
+        """X w in the precision of the rows and of w, as a model gives it."""
+        pieces = on_each(_plain_product, [self.blocks, self.used], self.change, coef)
+        return BlockVector.of(stored(pieces), self.lengths, coef.dtype)
+
+    def transpose_matvec(self, row_weights: Any) -> Floats:
+        """Xᵀ r."""
+        return self._sum(_transpose_matvec, row_weights)
+
+    def weighted_squares(self, row_weights: Any) -> Floats:
+        """Σ weightᵢ xᵢ² of each column."""
+        return self._sum(_weighted_squares, row_weights)
+
+    def centred_sandwich(self, weights: Any, centre: Floats | None) -> Floats:
+        """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ."""
+        return self._sum(_sandwich, weights, centre)
+
+    def _sum(self, function: Callable[..., Floats], row_weights: BlockVector, *common: Any) -> Floats:
+        tasks = row_weights.tasks(function, [self.blocks, self.used], self.change, *common)
+        return np.asarray(added_up(tasks), dtype=np.float64)
+
+    def rows(self, *chosen: tuple[Any, Rows]) -> list[Any]:
+        """Rows by their numbers, in rising order, among those of a role: a mask, or all by `slice(None)`; one pass."""
+        tasks = [self._row_tasks(role, numbers) for role, numbers in chosen]
+        parts = iter(fetched([task for some in tasks for task in some]))
+        return [
+            stacked([next(parts) for _ in some]) if some else np.zeros((0, self.n_features), self.dtype)
+            for some in tasks
+        ]
+
+    def _row_tasks(self, role: Any, numbers: Rows) -> list[Piece]:
+        lengths = self.lengths if isinstance(role, slice) else role.n_true
+        places = local_numbers(numbers, np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp))
+        blocks = [b for b, place in enumerate(places) if len(place)]
+        columns = [[column[b] for b in blocks] for column in (self.blocks, self.used, places)]
+        if isinstance(role, slice):
+            return on_each(_rows, columns, self.change)
+        tasks: list[Piece] = role.of_blocks(blocks).tasks(_rows_of_role, columns, self.change)
+        return tasks
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows of several matrices, dense or in CSR, as one; those without rows may be dense among sparse ones."""
+    sparse = [part for part in parts if issparse(part)]
+    if sparse:
+        return csr_array(vstack(sparse, format="csr"))
+    return np.concatenate(parts)
+
+
+def entries(block: Any, used: Rows | None, change: Callable[[Any], Any] | None = None) -> Any:
+    """The rows in use of a block, as an array or in CSR, of float32 or float64."""
+    X = csr_array(block) if issparse(block) else np.asarray(block)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    X = X if used is None else X[used]
+    return X if change is None else change(X)
+
+
+def _matvec(block: Any, used: Rows | None, change: Any, w: Floats) -> Floats:
+    return np.asarray(matvec(entries(block, used, change), w), dtype=np.float64)
+
+
+def _plain_product(block: Any, used: Rows | None, change: Any, coef: Any) -> Any:
+    return np.asarray(entries(block, used, change) @ coef)
+
+
+def _transpose_matvec(row_weights: Floats, block: Any, used: Rows | None, change: Any) -> Floats:
+    X, active = entries(block, used, change), np.flatnonzero(row_weights)
+    if 4 * len(active) < len(row_weights):
+        X, row_weights = X[active], row_weights[active]
+    return np.asarray(transpose_matvec(X, row_weights), dtype=np.float64)
+
+
+def _weighted_squares(row_weights: Floats, block: Any, used: Rows | None, change: Any) -> Floats:
+    return np.asarray(weighted_squares(entries(block, used, change), row_weights), dtype=np.float64)
+
+
+def _sandwich(weights: Floats, block: Any, used: Rows | None, change: Any, centre: Floats | None) -> Floats:
+    return sandwich(entries(block, used, change), weights, centre)
+
+
+def _rows(block: Any, used: Rows | None, numbers: Rows, change: Any) -> Any:
+    return entries(block, used, change)[numbers]
+
+
+def _rows_of_role(role: Any, block: Any, used: Rows | None, numbers: Rows, change: Any) -> Any:
+    return entries(block, used, change)[np.flatnonzero(role)[numbers]]

@@ -1,0 +1,69 @@
+"""Tasks on blocks of rows: what is done beside each block, and what is sent from there.
+
+Dask runs them, on the cluster of the current client or in threads. A piece is what Dask has or will have of one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+Piece = Any
+Pieces = Sequence[Piece]
+
+# Pieces that are added up at a time, on their way to one sum.
+_ADDED_AT_ONCE = 8
+
+
+def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: Any) -> list[Piece]:
+    """Tasks that call a function with the pieces of each block, one of each column, and with what is common to all."""
+    from dask import delayed
+
+    key = f"toprank-{getattr(function, '__name__', 'task').strip('_')}-{uuid4().hex}"
+    return [
+        delayed(partial(_called, function, number, common), pure=False)(*pieces, dask_key_name=f"{key}-{number}")
+        for number, pieces in enumerate(zip(*columns, strict=True))
+    ]
+
+
+def stored(pieces: Pieces) -> list[Piece]:
+    """The same pieces, computed and kept where they are."""
+    from dask import persist
+
+    return list(persist(*pieces))
+
+
+def fetched(pieces: Pieces) -> list[Any]:
+    """What the pieces are, sent here."""
+    from dask import compute
+
+    return list(compute(*pieces))
+
+
+def added_up(pieces: Pieces) -> Any:
+    """The sum of arrays of the same shape, always in the same order; only the sum is sent here."""
+    from dask import delayed
+
+    add, left = delayed(_sum, pure=False), list(pieces)
+    while len(left) > 1:
+        left = [add(left[i : i + _ADDED_AT_ONCE]) for i in range(0, len(left), _ADDED_AT_ONCE)]
+    return fetched(left)[0]
+
+
+def _called(function: Callable[..., Any], number: int, common: Sequence[Any], *pieces: Any) -> Any:
+    """Call a function; an error says of which block it is."""
+    try:
+        return function(*pieces, *common)
+    except Exception as error:
+        error.add_note(f"in block {number} of the rows")
+        raise
+
+
+def _sum(arrays: Sequence[Any]) -> Any:
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total += array
+    return total
+

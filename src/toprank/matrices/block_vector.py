@@ -1,0 +1,248 @@
+"""Vectors of a number for each row, in pieces beside the blocks of the rows.
+
+Operations of NumPy make expressions, of which nothing is computed. What makes a number of a vector is one round: each
+block computes the expression and sends what it comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import getitem
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from toprank.arrays import Floats, Rows
+from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
+
+# An expression of more stored vectors than this is computed and stored itself.
+_MOST_LEAVES = 4
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The place of a stored vector among those of an expression."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of expressions and of numbers that are the same for all blocks."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def evaluate(expression: Any, leaves: Sequence[Any]) -> Any:
+    """The value of an expression for one block."""
+    if isinstance(expression, Leaf):
+        return leaves[expression.number]
+    if isinstance(expression, Call):
+        return expression.function(*(evaluate(argument, leaves) for argument in expression.arguments))
+    return expression
+
+
+class BlockVector(NDArrayOperatorsMixin):
+    """A vector in pieces: an expression of stored vectors, of which `leaves` has the pieces.
+
+    `lengths` are those of the pieces. The number of a row is that in all pieces together.
+    """
+
+    def __init__(
+        self, lengths: tuple[int, ...], leaves: Sequence[Pieces], expression: Any, dtype: Any = np.float64
+    ) -> None:
+        self.lengths, self.leaves, self.expression, self.dtype = lengths, tuple(leaves), expression, np.dtype(dtype)
+
+    @classmethod
+    def of(cls, pieces: Pieces, lengths: Sequence[int], dtype: Any = np.float64) -> BlockVector:
+        """A vector whose pieces are known."""
+        return cls(tuple(lengths), (list(pieces),), Leaf(0), dtype)
+
+    def __len__(self) -> int:
+        return sum(self.lengths)
+
+    @cached_property
+    def offsets(self) -> Rows:
+        """Numbers of the first rows of the pieces, and of the row after the last."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.intp)
+
+    @cached_property
+    def n_true(self) -> tuple[int, ...]:
+        """How many of each piece are true."""
+        return tuple(int(count) for count in self.on_blocks(np.count_nonzero))
+
+    # Elementwise operations.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__" or options or any(np.ndim(x) for x in inputs if not isinstance(x, BlockVector)):
+            return NotImplemented
+        if ufunc is np.matmul:
+            return applied(np.dot, *inputs)._sum()
+        return applied(ufunc, *inputs)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        if function in (np.where, np.clip, np.zeros_like, np.full_like, np.ones_like):
+            return applied(function, *arguments, **options)
+        if function in (np.flatnonzero, np.count_nonzero, np.argmax) and not options:
+            return getattr(self, f"_{function.__name__}")()
+        return NotImplemented
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(f"a vector of {len(self):,} rows in {len(self.lengths)} blocks is not gathered in one place")
+
+    def astype(self, dtype: Any, copy: bool = True) -> BlockVector:
+        """The same in another precision."""
+        return applied(_astype, self, np.dtype(dtype), dtype=dtype)
+
+    def stored(self) -> BlockVector:
+        """The same, computed and kept in pieces."""
+        if isinstance(self.expression, Leaf):
+            return self
+        return BlockVector.of(stored(self.tasks(_itself)), self.lengths, self.dtype)
+
+    # Numbers of all rows.
+
+    def on_blocks(self, function: Callable[[Any], Any]) -> list[Any]:
+        """What a function makes of each piece, sent here."""
+        return fetched(self.tasks(function))
+
+    def tasks(self, function: Callable[..., Any], columns: Sequence[Pieces] = (), *common: Any) -> list[Piece]:
+        """Tasks that call a function with each piece, those of other columns, and what is common to all."""
+        return on_each(_with_value, [*self.leaves, *columns], len(self.leaves), self.expression, function, common)
+
+    def _sum(self) -> float:
+        return float(np.sum(self.on_blocks(np.sum)))
+
+    def sum(self) -> float:
+        """Sum."""
+        return self._sum()
+
+    def mean(self) -> float:
+        """Mean."""
+        return self._sum() / len(self)
+
+    def max(self) -> float:
+        """The largest one."""
+        return float(max(self.on_blocks(_largest)))
+
+    def min(self) -> float:
+        """The smallest one."""
+        return float(min(self.on_blocks(_smallest)))
+
+    def any(self) -> bool:
+        """Whether one is true."""
+        return any(self.on_blocks(np.any))
+
+    def all(self) -> bool:
+        """Whether all are true."""
+        return all(self.on_blocks(np.all))
+
+    def _count_nonzero(self) -> int:
+        return int(sum(self.n_true))
+
+    def _flatnonzero(self) -> Rows:
+        parts = zip(self.on_blocks(np.flatnonzero), self.offsets[:-1], strict=True)
+        return np.concatenate([part + offset for part, offset in parts])
+
+    def _argmax(self) -> int:
+        places = self.on_blocks(_place_of_largest)
+        block = int(np.argmax([value for value, _ in places]))
+        return int(self.offsets[block] + places[block][1])
+
+    def top_mean(self, caps: BlockVector | None) -> float:
+        """The mean of the largest, by `toprank.matrices.block_order`."""
+        from toprank.matrices.block_order import top_mean
+
+        return top_mean(self, caps)
+
+    # Some of the rows.
+
+    def __getitem__(self, rows: Any) -> Any:
+        """All rows, those under a mask in pieces, or one or several by number, which are sent here."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return self
+        if isinstance(rows, BlockVector):
+            taken = applied(getitem, self, rows, dtype=self.dtype)
+            taken.lengths = rows.n_true
+            return taken
+        if np.ndim(rows) == 0:
+            return self[np.array([rows])][0]
+        return self._fetch(np.asarray(rows, dtype=np.intp))
+
+    def of_blocks(self, blocks: Sequence[int]) -> BlockVector:
+        """The vector of some of the blocks."""
+        leaves = [[leaf[b] for b in blocks] for leaf in self.leaves]
+        return BlockVector(tuple(self.lengths[b] for b in blocks), leaves, self.expression, self.dtype)
+
+    def _fetch(self, rows: Rows) -> Floats:
+        places = local_numbers(rows, self.offsets)
+        blocks = [b for b, place in enumerate(places) if len(place)]
+        parts = fetched(self.of_blocks(blocks).tasks(getitem, [[places[b] for b in blocks]]))
+        found = np.concatenate([np.zeros(0, self.dtype), *parts])
+        ordered = np.empty_like(found)
+        ordered[np.argsort(rows, kind="stable")] = found
+        return ordered
+
+
+def applied(function: Callable[..., Any], *arguments: Any, dtype: Any = np.float64) -> BlockVector:
+    """The vector of what a function makes of the pieces of some vectors, and of numbers."""
+    vectors = [x for x in arguments if isinstance(x, BlockVector)]
+    leaves: list[Pieces] = []
+    of_vectors = []
+    for vector in vectors:
+        places = []
+        for leaf in vector.leaves:
+            known = next((i for i, other in enumerate(leaves) if other is leaf), len(leaves))
+            if known == len(leaves):
+                leaves.append(leaf)
+            places.append(Leaf(known))
+        of_vectors.append(_renumbered(vector.expression, places))
+    expressions = iter(of_vectors)
+    call = Call(function, tuple(next(expressions) if isinstance(x, BlockVector) else x for x in arguments))
+    found = BlockVector(vectors[0].lengths, leaves, call, dtype)
+    return found.stored() if len(leaves) > _MOST_LEAVES else found
+
+
+def local_numbers(rows: Rows, offsets: Rows) -> list[Rows]:
+    """The numbers of rows within their blocks, in rising order, block by block."""
+    rising = np.sort(rows, kind="stable")
+    ends = np.searchsorted(rising, offsets)
+    return [rising[ends[b] : ends[b + 1]] - offsets[b] for b in range(len(offsets) - 1)]
+
+
+def _renumbered(expression: Any, places: Sequence[Leaf]) -> Any:
+    if isinstance(expression, Leaf):
+        return places[expression.number]
+    if isinstance(expression, Call):
+        return Call(expression.function, tuple(_renumbered(x, places) for x in expression.arguments))
+    return expression
+
+
+def _with_value(*pieces: Any) -> Any:
+    *pieces_and_columns, n_leaves, expression, function, common = pieces
+    value = evaluate(expression, pieces_and_columns[:n_leaves])
+    return function(value, *pieces_and_columns[n_leaves:], *common)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _astype(values: Any, dtype: Any) -> Any:
+    return values.astype(dtype)
+
+
+def _largest(values: Any) -> float:
+    return float(values.max()) if len(values) else -np.inf
+
+
+def _smallest(values: Any) -> float:
+    return float(values.min()) if len(values) else np.inf
+
+
+def _place_of_largest(values: Any) -> tuple[float, int]:
+    return (float(values.max()), int(np.argmax(values))) if len(values) else (-np.inf, 0)
