@@ -76,14 +76,13 @@ class Order:
         lengths = np.array(self.scores.lengths, dtype=np.intp)
         if target <= 0:
             return np.zeros_like(lengths)
-        total = float(np.sum(fetched(on_each(_total, [self.pieces], by_weight))))
-        if target >= total * (1 - _ROUNDING):
-            return lengths
         low: float | None = None
         high: float | None = None
         while True:
             views = fetched(on_each(_view, [self.pieces], low, high, by_weight))
             before = float(sum(view.before for view in views))
+            if low is None and target >= (before + sum(view.amounts.sum() for view in views)) * (1 - _ROUNDING):
+                return lengths  # up to the last
             if sum(view.n_open for view in views) <= _FEW:
                 return self._among_open(low, high, target - before, by_weight)
             asked = _worth_asking(views, target - before)
@@ -199,10 +198,6 @@ def _itself(value: Any) -> Any:
 
 def _several(*pieces: Any) -> tuple[Any, ...]:
     return pieces
-
-
-def _total(block: Sorted, by_weight: bool) -> float:
-    return float(block.amounts(len(block), by_weight))
 
 
 def _view(block: Sorted, low: float | None, high: float | None, by_weight: bool) -> _View:

@@ -81,7 +81,7 @@ class BlockVector(NDArrayOperatorsMixin):
         if method != "__call__" or options or any(np.ndim(x) for x in inputs if not isinstance(x, BlockVector)):
             return NotImplemented
         if ufunc is np.matmul:
-            return applied(np.dot, *inputs)._sum()
+            return applied(np.dot, *inputs).sum()
         return applied(ufunc, *inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
@@ -114,16 +114,13 @@ class BlockVector(NDArrayOperatorsMixin):
         """Tasks that call a function with each piece, those of other columns, and what is common to all."""
         return on_each(_with_value, [*self.leaves, *columns], len(self.leaves), self.expression, function, common)
 
-    def _sum(self) -> float:
-        return float(np.sum(self.on_blocks(np.sum)))
-
     def sum(self) -> float:
         """Sum."""
-        return self._sum()
+        return self._total
 
     def mean(self) -> float:
         """Mean."""
-        return self._sum() / len(self)
+        return self._total / len(self)
 
     def max(self) -> float:
         """The largest one."""
@@ -131,6 +128,14 @@ class BlockVector(NDArrayOperatorsMixin):
 
     def min(self) -> float:
         """The smallest one."""
+        return self._least
+
+    @cached_property
+    def _total(self) -> float:
+        return float(np.sum(self.on_blocks(np.sum)))
+
+    @cached_property
+    def _least(self) -> float:
         return float(min(self.on_blocks(_smallest)))
 
     def any(self) -> bool:

@@ -68,6 +68,10 @@ class BlockProblem(Problem):
         """The scores of all rows at w = 0."""
         return (0.0 * self.weights).stored()
 
+    def settled(self, scores: Any) -> Any:
+        """The same, computed and kept in pieces."""
+        return scores.stored()
+
     def combine(self, row_weights: Any) -> Floats:
         """The sum of the rows with given weights: one pass over the data."""
         return self.X.transpose_matvec(row_weights)

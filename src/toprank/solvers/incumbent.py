@@ -66,7 +66,8 @@ class Incumbent:
         better = value < (self.primal if self.coef.any() else (1 - _ROUNDING) * self.primal)
         if better:
             rest = 1 - share
-            self.coef, self.scores = rest * self.coef + share * coef, rest * self.scores + share * scores
+            between = self.problem.settled(rest * self.scores + share * scores)
+            self.coef, self.scores = rest * self.coef + share * coef, between
             self.primal = value
         return share, better
 

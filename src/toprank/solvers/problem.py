@@ -74,6 +74,10 @@ class WeightedRows:
         """The scores of all rows at w = 0."""
         return np.zeros(len(self.positive))
 
+    def settled(self, scores: Floats) -> Floats:
+        """The same scores; what is still an expression is computed, as it will be read often."""
+        return scores
+
     def threshold_at(self, scores: Floats) -> float:
         """The threshold t of the scores of all rows."""
         return self.formulation.threshold.value(scores[self.threshold_rows], self.threshold_weights)

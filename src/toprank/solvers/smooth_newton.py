@@ -115,14 +115,18 @@ def _precise(problem: Problem) -> Problem:
 
 
 def _approach_hinge(problem: Problem, w: Floats, incumbent: Incumbent, max_iter: int) -> None:
-    """Huberised hinges as long as each of them brings much, then the interior-point method."""
+    """Huberised hinges as long as each of them brings much, then the interior-point method.
+
+    That one has numbers for each row and its multipliers, so of rows in blocks all is left to Huberised hinges.
+    """
+    has_interior_point = problem.matrix == "rows"
     for width in 0.2 ** np.arange(14):
         before = incumbent.gap
         smooth = _with_surrogate(problem, problem.formulation.surrogate.pieces.smoothed(width))
         w = _minimise(problem, smooth, w, incumbent, min(max_iter, incumbent.n_iter + _STEPS_OF_A_WIDTH))
-        if incumbent.converged or incumbent.gap > _LITTLE * before:
+        if incumbent.converged or (has_interior_point and incumbent.gap > _LITTLE * before):
             break
-    if not incumbent.converged:
+    if has_interior_point and not incumbent.converged:
         improve_hinge_quantile(problem, incumbent, max_iter)
 
 
@@ -316,7 +320,7 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
     ww, wd, dd = float(point.w @ point.w), float(point.w @ direction), float(direction @ direction)
 
     def value(step: float) -> float:
-        scores = point.scores + step * step_scores
+        scores = problem.settled(point.scores + step * step_scores)
         return _log_objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)[0]
 
     step = 1.0
@@ -332,4 +336,5 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
         if not longer < reached:
             break
         step, reached = 2 * step, longer
-    return _evaluate(problem, point.w + step * direction, point.scores + step * step_scores, recorder)
+    scores = problem.settled(point.scores + step * step_scores)
+    return _evaluate(problem, point.w + step * direction, scores, recorder)
