@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -138,8 +138,8 @@ class TopClassifier(BinaryClassifier):
         formulation = self._formulation()
         if Linear not in self._back_ends() or not formulation.is_convex:
             raise InputError.saying(
-                "{name} takes no Dask arrays as it is here; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP do, "
-                "with {kernel='linear'} and {approximation='auto'}",
+                "{name} takes no Dask arrays as it is here; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP "
+                "do, with {kernel='linear'} and {approximation='auto'}",
                 name=type(self).__name__,
             )
         check_solver(self.solver, formulation, [Blocks.matrix], f"{type(self).__name__} on Dask arrays")

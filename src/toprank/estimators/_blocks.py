@@ -33,8 +33,8 @@ class Labelled:
     """Rows in blocks, with which are positive and their weights."""
 
     X: BlockMatrix
-    positive: BlockVector
-    weights: BlockVector
+    positive: Any
+    weights: Any
 
 
 def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
@@ -118,8 +118,10 @@ def _beside(X: Any, values: Any, name: str) -> list[Any]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     known = not np.isnan(rows).any() and not np.isnan(values.chunks[0]).any()
-    if values.ndim != 1 or (known and sum(values.chunks[0]) != sum(rows)) or (
-        not known and values.numblocks[0] != X.numblocks[0]
+    if (
+        values.ndim != 1
+        or (known and sum(values.chunks[0]) != sum(rows))
+        or (not known and values.numblocks[0] != X.numblocks[0])
     ):
         raise InputError.saying(
             "{name} has the shape {shape} in {n} blocks, X has {rows} in {blocks}; both need the same rows",

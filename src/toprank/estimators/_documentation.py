@@ -5,7 +5,8 @@ from textwrap import fill
 from toprank.docstrings import filled
 from toprank.formulations.surrogates import SURROGATES, get_surrogate
 from toprank.formulations.thresholds import Quantile, SurrogateQuantile, TopMean
-from toprank.solvers.registry import Matrix, solver_notes
+from toprank.solvers.problem import Matrix
+from toprank.solvers.registry import solver_notes
 
 _PARAMETERS = """\
 alpha : float, default=0.1

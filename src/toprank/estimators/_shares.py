@@ -42,19 +42,19 @@ class BudgetClassifier(TopClassifier):
             return trained
         problem = back_end.problem
         share = self._budget(float(problem.threshold_weights.sum()))
+        found, at_once = None, solution.interrupted or not back_end.has_parts
         try:
-            is_quick = solution.interrupted or not back_end.has_parts
-            found = None if is_quick else out_of_fold_threshold(back_end, solution, kept, share)
+            found = None if at_once else out_of_fold_threshold(back_end, solution, kept, share)
         except KeyboardInterrupt:
             if is_one_of_several():
                 raise
-            self.interrupted_ = True
-        if self.interrupted_ or not back_end.has_parts:
+            self.interrupted_ = at_once = True
+        if at_once:
             scores = kept.scores[problem.threshold_rows].astype(np.float64)
             found = smallest_threshold(scores, problem.threshold_weights, share)
         if found is None:
             return trained
-        self.threshold_from_ = "training scores" if self.interrupted_ or not back_end.has_parts else "out-of-fold scores"
+        self.threshold_from_ = "training scores" if at_once else "out-of-fold scores"
         return found + kept.rounding
 
 

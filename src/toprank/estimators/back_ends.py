@@ -130,7 +130,7 @@ class BackEnd(ABC):
 class Linear(BackEnd):
     """Weights of the features."""
 
-    matrix = "rows"
+    matrix: ClassVar[Matrix] = "rows"
     coefficients_of = "features"
     problem: Problem
 

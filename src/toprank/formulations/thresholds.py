@@ -134,6 +134,11 @@ def top_mean_value(scores: Any, caps: Any) -> float:
     return top_mean(scores, caps)[0] if isinstance(scores, np.ndarray) else float(scores.top_mean(caps))
 
 
+def weighted_sums(share: Any, *values: Any) -> list[float]:
+    """Products with some vectors; those that are not in one array are asked for all of them at once."""
+    return [float(share @ v) for v in values] if isinstance(share, np.ndarray) else share.products(*values)
+
+
 def within_caps(values: Floats, most: Floats, total: float) -> Floats:
     """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
     values = np.minimum(values, most)
@@ -237,6 +242,6 @@ class SurrogateQuantile(Threshold):
 
     def _newton_step(self, scores: Floats, share: Floats, t: float) -> float:
         z = self.beta * (scores - t)
-        slope = self.beta * float(share @ self.surrogate.derivative(z))
-        excess = float(share @ self.surrogate.value(z)) - self.tau
+        steepness, loss = weighted_sums(share, self.surrogate.derivative(z), self.surrogate.value(z))
+        slope, excess = self.beta * steepness, loss - self.tau
         return t + excess / slope if slope > 0 else -np.inf

@@ -131,9 +131,7 @@ def top_mean(scores: BlockVector, caps: BlockVector | None) -> float:
     return scores.max() if caps is None else Order.of(scores, caps).top_mean()
 
 
-def next_to_cut(
-    points: list[BlockVector], caps: BlockVector | None, size: int, keep: Rows
-) -> tuple[Rows, BlockVector]:
+def next_to_cut(points: list[BlockVector], caps: BlockVector | None, size: int, keep: Rows) -> tuple[Rows, BlockVector]:
     """Rows next to the end of the top by rank at some points, and `keep`; and a mask of those above at all points.
 
     A row that is above at one point only is among the former.
@@ -171,7 +169,7 @@ class _View:
 
 def _worth_asking(views: list[_View], target: float) -> Floats:
     """Values in falling order among which the cut must be."""
-    starts, ends, amounts = (np.concatenate([getattr(v, name) for v in views]) for name in ("starts", "ends", "amounts"))
+    starts, ends, amounts = map(np.concatenate, zip(*((v.starts, v.ends, v.amounts) for v in views), strict=True))
     by_end, by_start = np.argsort(-ends, kind="stable"), np.argsort(-starts, kind="stable")
     # up to the smallest value of whole parts that reach the target, and not beyond the largest that may be before it
     surely = int(np.searchsorted(np.cumsum(amounts[by_end]), target))
@@ -180,7 +178,8 @@ def _worth_asking(views: list[_View], target: float) -> Floats:
     high = starts[by_start[min(perhaps, len(starts) - 1)]]
     values = np.unique(np.concatenate([starts, ends, [low, high]]))[::-1]
     values = values[(values >= low) & (values <= high)]
-    return values[np.unique(np.linspace(0, len(values) - 1, _ASKED).astype(int))]
+    asked: Floats = values[np.unique(np.linspace(0, len(values) - 1, _ASKED).astype(int))]
+    return asked
 
 
 def _sorted(scores: Floats, weights: Any) -> Sorted:

@@ -66,4 +66,3 @@ def _sum(arrays: Sequence[Any]) -> Any:
     for array in arrays[1:]:
         total += array
     return total
-

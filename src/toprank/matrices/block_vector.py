@@ -158,6 +158,10 @@ class BlockVector(NDArrayOperatorsMixin):
         block = int(np.argmax([value for value, _ in places]))
         return int(self.offsets[block] + places[block][1])
 
+    def products(self, *others: BlockVector) -> list[float]:
+        """The products with other vectors, in one round."""
+        return [float(total) for total in np.sum(applied(_products, self, *others).on_blocks(_itself), axis=0)]
+
     def top_mean(self, caps: BlockVector | None) -> float:
         """The mean of the largest, by `toprank.matrices.block_order`."""
         from toprank.matrices.block_order import top_mean
@@ -235,6 +239,10 @@ def _with_value(*pieces: Any) -> Any:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _products(share: Any, *others: Any) -> list[float]:
+    return [float(share @ other) for other in others]
 
 
 def _astype(values: Any, dtype: Any) -> Any:

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, scaled_columns, weighted_squares
-from toprank.matrices.own_storage import OwnStorage
+from toprank.matrices.own_storage import OwnStorage, ProductMatrix
 from toprank.solvers.problem import Recorder
 
 Solve = Callable[[Floats], Floats]
@@ -37,7 +37,7 @@ def newton_system(
         H = sandwich(X, weights, centre)
         H[np.diag_indices(n_features)] += ridge
         return Cholesky(H).solve
-    if not isinstance(weights, np.ndarray):  # rows in blocks are read where they are
+    if isinstance(X, ProductMatrix) and not isinstance(X, OwnStorage):  # rows that are read where they are
         return _by_cg(X, weights, centre, ridge, recorder, 1.0, cg_tolerance)
     active = np.flatnonzero(weights)
     if len(active) <= (min(EXPLICIT, _EXPLICIT_ROWS_OF_OWN) if isinstance(X, OwnStorage) else EXPLICIT):

@@ -92,7 +92,8 @@ class RowChoice:
     def thinned(self, smallest: int, size: int) -> tuple[Problem, float]:
         """The problem on a random part of each class, with weights raised so that the classes weigh the same.
 
-        At least the smallest number of rows of each class is taken, where there are as many. Returns the part of the rows too.
+        At least the smallest number of rows of each class is taken, where there are as many. Returns the part of the
+        rows too.
         """
         problem, rng = self.problem, np.random.default_rng(0)
         rows, factors = [], []

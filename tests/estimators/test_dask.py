@@ -1,0 +1,202 @@
+"""Dask arrays as X: the same model as of one array, and little that travels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import toprank
+from toprank.datasets import make_imbalanced
+from toprank.solvers import working_set_newton as newton
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+N = 400
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture
+def small_working_sets(monkeypatch):
+    monkeypatch.setattr(newton, "_SMALL_PART", 40)
+    monkeypatch.setattr(newton, "_ALL_ROWS", 50)
+
+
+def rows(n=N, seed=0, share=0.2):
+    X, y, _ = make_imbalanced(n, 4, positive_share=share, separation=4.0, random_state=seed)
+    return X, y
+
+
+def in_blocks(X, y, lengths, weights=None, sparse=False):
+    blocks = da.from_array(X, chunks=(tuple(lengths), X.shape[1]))
+    blocks = blocks.map_blocks(csr_array) if sparse else blocks
+    columns = [None if column is None else da.from_array(column, chunks=(tuple(lengths),)) for column in (y, weights)]
+    return blocks, *columns
+
+
+def assert_same(found, expected, tol=1e-8):
+    scale = np.abs(expected.coef_).max()
+    assert scale > 0.01
+    assert found.dual_gap_ <= tol
+    assert np.abs(found.coef_ - expected.coef_).max() <= 1e-5 * scale
+    assert found.objective_ == pytest.approx(expected.objective_, rel=2e-8)
+    trained = [getattr(model, "trained_threshold_", model.threshold_) for model in (found, expected)]
+    assert trained[0] == pytest.approx(trained[1], rel=1e-4, abs=1e-5)
+
+
+FAMILY = [
+    ("TopPush", {}, "quadratic"),
+    ("TopPushK", {"k": 12}, "hinge"),
+    ("TauFPL", {"tau": 0.1}, "quadratic"),
+    ("TauFPL", {"tau": 0.1}, "logistic"),
+    ("TauFPL", {"tau": 0.1}, "exponential"),
+    ("TopMeanK", {"tau": 0.4}, "huber"),
+    ("PatMat", {"tau": 0.1}, "quadratic"),
+    ("PatMatNP", {"tau": 0.1}, "logistic"),
+    ("PatMatNP", {"tau": 0.1, "beta": 1.0}, "exponential"),
+]
+
+
+@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.parametrize(("name", "parameters", "surrogate"), FAMILY)
+def test_the_same_optimum_as_in_memory(name, parameters, surrogate):
+    """Uneven blocks, one of them empty, of rows ordered by class: all but one block have one class only."""
+    X, y = rows()
+    order = np.argsort(y, kind="stable")
+    X, y, weights = X[order], y[order], np.random.default_rng(0).integers(0, 4, N).astype(float)
+    sparse = surrogate in ("quadratic", "logistic")
+    X = np.where(np.abs(X) > 0.3, X, 0.0) if sparse else X
+    model = getattr(toprank, name)(**parameters, surrogate=surrogate, alpha=0.01, tol=1e-8)
+    if "threshold" in model.get_params():
+        model.set_params(threshold="trained")
+    expected = toprank.base.clone(model).fit(X, y, weights)
+    dX, dy, dw = in_blocks(X, y, (7, 250, 0, 143), weights, sparse)
+    found = model.fit(dX, dy, sample_weight=dw)
+    assert_same(found, expected)
+    assert (found.solver_, found.threshold_from_ if name != "TopPush" else "trained") == ("newton", "trained")
+
+
+@pytest.mark.slow
+def test_the_hinge_of_a_quantile():
+    X, y = rows()
+    expected = toprank.PatMatNP(tau=0.1, surrogate="hinge", alpha=0.01, tol=1e-8).fit(X, y)
+    found = toprank.PatMatNP(tau=0.1, surrogate="hinge", alpha=0.01, tol=1e-8).fit(*in_blocks(X, y, (100, 300))[:2])
+    assert_same(found, expected)
+
+
+@pytest.mark.usefixtures("small_working_sets")
+def test_the_partition_does_not_matter():
+    X, y = rows(150)
+    expected = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-8).fit(*in_blocks(X, y, (150,))[:2])
+
+    @settings(max_examples=4, deadline=None, derandomize=True)
+    @given(st.lists(st.integers(0, 150), min_size=1, max_size=5))
+    def check(ends):
+        lengths = np.diff([0, *sorted(ends), 150]).tolist()
+        found = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-8).fit(*in_blocks(X, y, lengths)[:2])
+        assert np.abs(found.coef_ - expected.coef_).max() <= 1e-6 * np.abs(expected.coef_).max()
+        assert found.threshold_ == pytest.approx(expected.threshold_, rel=1e-6)
+
+    check()
+
+
+def test_scores_and_labels_are_lazy():
+    X, y = rows(200)
+    labels = np.where(y == 1, "fraud", "good")
+    dX, dy, _ = in_blocks(X, labels, (60, 140))
+    model = toprank.TauFPL(tau=0.1, alpha=0.01, pos_label="fraud").fit(dX.rechunk((60, 2)), dy)
+    scores, found = model.decision_function(dX), model.predict(dX)
+    assert isinstance(scores, da.Array)
+    assert isinstance(found, da.Array)
+    assert scores.compute() == pytest.approx(model.decision_function(X))
+    assert found.compute().tolist() == model.predict(X).tolist()
+    assert model.threshold_from_ == "training scores"
+    above = scores.compute()[y == 0] > 0
+    assert 0 < above.mean() <= 0.1  # the budget is spent on the negatives, and not more
+    assert model.predict(dX).compute()[y == 1].tolist().count("fraud") > 10
+
+
+def test_lengths_may_be_unknown_and_float32_stays():
+    X, y = rows(200)
+    dX, dy, _ = in_blocks(X.astype(np.float32), y, (60, 140))
+    kept = dX[:, 0] > -10
+    found = toprank.PatMatNP(tau=0.1).fit(dX[kept], dy[kept])
+    assert found.coef_.dtype == np.float32
+    expected = toprank.PatMatNP(tau=0.1).fit(X.astype(np.float32), y)
+    assert found.coef_ == pytest.approx(expected.coef_, rel=1e-4)
+    assert found.decision_function(dX[kept]).compute().dtype == np.float32
+
+
+def test_what_is_wrong_is_named():
+    X, y = rows(200)
+    dX, dy, _ = in_blocks(X, y, (60, 140))
+    fit = toprank.TauFPL(tau=0.1).fit
+    holes = X.copy()
+    holes[100, 1] = np.nan
+    with pytest.raises(ValueError, match="block 1 of X contains NaN"):
+        fit(in_blocks(holes, y, (60, 140))[0], dy)
+    with pytest.raises(ValueError, match="y has 100 rows and X has 200"):
+        fit(dX, y[:100])
+    with pytest.raises(ValueError, match="block . of sample_weight"):
+        fit(dX, dy, -np.ones(200))
+    with pytest.raises(ValueError, match="too far apart"):
+        fit(dX, dy, np.where(np.arange(200) % 2, 1.0, 1e-15))
+    with pytest.raises(ValueError, match="only one class: "):
+        fit(dX, np.zeros(200))
+    with pytest.raises(ValueError, match="Only binary classification"):
+        fit(dX, np.arange(200))
+    with pytest.raises(ValueError, match="TopMeanK, PatMat and PatMatNP do"):
+        toprank.GrillNP(tau=0.1).fit(dX, dy)
+    with pytest.raises(ValueError, match="TopMeanK, PatMat and PatMatNP do"):
+        toprank.TauFPL(tau=0.1, kernel="rbf").fit(dX, dy)
+    with pytest.raises(ValueError, match="one of 'auto', 'newton' for TauFPL on Dask arrays"):
+        toprank.TauFPL(tau=0.1, solver="pairs").fit(dX, dy)
+    with pytest.raises(ValueError, match="4 features"):
+        toprank.TauFPL(tau=0.1).fit(X, y).decision_function(dX[:, :3])
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as processes,
+        distributed.Client(processes) as client,
+    ):
+        yield client
+
+
+def _sent(dask_worker):
+    """Bytes that a worker has sent to others than workers, and to workers, by Dask's own record."""
+    log = dask_worker.transfer_outgoing_log
+    to_workers = sum(entry["total"] for entry in log if str(entry["who"]).startswith("tcp"))
+    return dask_worker.transfer_outgoing_bytes_total - to_workers, to_workers
+
+
+@pytest.mark.usefixtures("small_working_sets")
+def test_on_a_cluster_what_travels_does_not_grow_with_the_rows(cluster):
+    def bytes_of(model, n):
+        X, y = rows(n, share=60 / n)
+        dX, dy, _ = in_blocks(X, y, (n // 4,) * 4)
+        dX, dy = dX.persist(), dy.persist()
+        before = np.sum(list(cluster.run(_sent).values()), axis=0)
+        model.fit(dX, dy)
+        assert model.dual_gap_ <= model.tol
+        sent = np.sum(list(cluster.run(_sent).values()), axis=0) - before
+        return sent[0] / len(model.history_["gap"])
+
+    with dask.config.set(scheduler=None):
+        for model in (toprank.TauFPL(tau=0.1, alpha=0.01), toprank.PatMatNP(tau=0.1, alpha=0.01)):
+            few, many = bytes_of(model, 1000), bytes_of(model, 16_000)
+            assert few > 0
+            assert many <= 2 * few, (few, many)
+        X, y = rows(16_000, share=60 / 16_000)
+        expected = toprank.PatMatNP(tau=0.1, alpha=0.01).fit(X, y)
+        assert np.abs(model.coef_ - expected.coef_).max() <= 1e-6 * np.abs(expected.coef_).max()
