@@ -38,7 +38,7 @@ def scores_in_blocks(draw):
     return scores, weights, np.diff(np.concatenate([[0], ends, [n]])).tolist()
 
 
-@pytest.fixture(params=[(3, 4, 2), (64, 256, 2000)], ids=["many rounds", "as it is"])
+@pytest.fixture(params=[(3, 4, 2), (64, 256, 500)], ids=["many rounds", "as it is"])
 def _rounds(request, monkeypatch):
     for name, value in zip(("_PLACES", "_ASKED", "_FEW"), request.param, strict=True):
         monkeypatch.setattr(block_order, name, value)

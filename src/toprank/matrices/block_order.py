@@ -21,7 +21,7 @@ from toprank.matrices.block_tasks import Pieces, fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector, applied, local_numbers
 
 # Places that a block names, values that are asked for at once, and open rows that are fetched.
-_PLACES, _ASKED, _FEW = 64, 256, 2000
+_PLACES, _ASKED, _FEW = 64, 256, 500
 # Part of the amount that may be rounding.
 _ROUNDING = 1e-12
 
@@ -78,21 +78,21 @@ class Order:
             return np.zeros_like(lengths)
         low: float | None = None
         high: float | None = None
-        while True:
+        ends = np.array([0.0, lengths.sum()])  # how many rows are before the open part, and up to its end
+        before = 0.0
+        while ends[1] - ends[0] > _FEW:
             views = fetched(on_each(_view, [self.pieces], low, high, by_weight))
-            before = float(sum(view.before for view in views))
-            if low is None and target >= (before + sum(view.amounts.sum() for view in views)) * (1 - _ROUNDING):
-                return lengths  # up to the last
-            if sum(view.n_open for view in views) <= _FEW:
-                return self._among_open(low, high, target - before, by_weight)
             asked = _worth_asking(views, target - before)
-            above = np.array(fetched(on_each(_amounts_at, [self.pieces], asked, by_weight)))
-            strictly, inclusive = above[:, 0].sum(axis=0), above[:, 1].sum(axis=0)
+            found = np.array(fetched(on_each(_amounts_at, [self.pieces], asked, by_weight)))
+            n_above, n_from, strictly, inclusive = found.sum(axis=0)
             place = int(np.searchsorted(inclusive, target))  # the first value up to which the target is reached
             if place < len(asked) and strictly[place] < target:
-                return self._among_equal(asked[place], above[:, :, place], target, by_weight)
-            low = asked[place] if place < len(asked) else low
-            high = asked[place - 1] if place > 0 else high
+                return self._among_equal(asked[place], found[:, 2:, place], target, by_weight)
+            if place > 0:
+                high, before, ends[0] = asked[place - 1], inclusive[place - 1], n_from[place - 1]
+            if place < len(asked):
+                low, ends[1] = asked[place], n_above[place]
+        return self._among_open(low, high, target - before, by_weight)
 
     def _among_open(self, low: float | None, high: float | None, target: float, by_weight: bool) -> Rows:
         """The cut among few rows, which are fetched."""
@@ -158,10 +158,8 @@ def next_to_cut(points: list[BlockVector], caps: BlockVector | None, size: int, 
 
 @dataclass(frozen=True)
 class _View:
-    """What a block says of its open rows: how much is before them, and values with the amount up to each."""
+    """What a block says of parts of its open rows: the largest and the smallest value of each, and its amount."""
 
-    before: float
-    n_open: int
     starts: Floats
     ends: Floats
     amounts: Floats
@@ -203,12 +201,12 @@ def _view(block: Sorted, low: float | None, high: float | None, by_weight: bool)
     first, last = block.open_rows(low, high)
     places = np.unique(np.linspace(first, last, _PLACES + 1).astype(np.intp))
     starts, ends = -block.negated[places[:-1]], -block.negated[places[1:] - 1]
-    before = float(block.amounts(first, by_weight))
-    return _View(before, last - first, starts, ends, np.diff(block.amounts(places, by_weight)))
+    return _View(starts, ends, np.diff(block.amounts(places, by_weight)))
 
 
 def _amounts_at(block: Sorted, values: Floats, by_weight: bool) -> Floats:
-    return np.array([block.amounts(places, by_weight) for places in (block.n_above(values), block.n_from(values))])
+    places = np.array([block.n_above(values), block.n_from(values)])
+    return np.concatenate([places, block.amounts(places, by_weight)])
 
 
 def _open_rows(block: Sorted, low: float | None, high: float | None, by_weight: bool) -> tuple[int, Floats, Floats]:
