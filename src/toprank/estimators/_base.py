@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from toprank.arrays import is_dask
 from toprank.base import (
     BinaryClassifier,
     anew_or_unchanged,
@@ -22,7 +23,6 @@ from toprank.base import (
     two_classes,
 )
 from toprank.checks import require_count, require_moderate, require_positive
-from toprank.estimators._blocks import is_dask, labelled_blocks, lazy_labels, lazy_scores
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._rows import check_rows, rows_to_score, training_rows
 from toprank.estimators._weights import usable_weights
@@ -30,7 +30,6 @@ from toprank.estimators.back_ends import (
     KEPT,
     KEPT_RELATIONS,
     BackEnd,
-    Blocks,
     Expansion,
     Features,
     Kept,
@@ -135,6 +134,9 @@ class TopClassifier(BinaryClassifier):
 
     def _block_task(self, X: Any, y: Any, sample_weight: Any) -> tuple[type[BackEnd], Task]:
         """What to fit to rows in blocks, and by what."""
+        from toprank.estimators._blocks import labelled_blocks
+        from toprank.estimators.block_back_end import Blocks
+
         formulation = self._formulation()
         if Linear not in self._back_ends() or not formulation.is_convex:
             raise InputError.saying(
@@ -225,6 +227,8 @@ class TopClassifier(BinaryClassifier):
         check_is_fitted(self)
         warn_of_sorted_scorer(self.classes_)
         if is_dask(X):
+            from toprank.estimators._blocks import lazy_scores
+
             return lazy_scores(self, X)
         X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
@@ -239,7 +243,11 @@ class TopClassifier(BinaryClassifier):
         ndarray of shape (n_samples,)
             Labels out of `classes_`.
         """
-        return lazy_labels(self.decision_function(X), self.classes_) if is_dask(X) else super().predict(X)
+        if is_dask(X):
+            from toprank.estimators._blocks import lazy_labels
+
+            return lazy_labels(self.decision_function(X), self.classes_)
+        return super().predict(X)
 
     def _check_parameters(self) -> None:
         require_moderate("alpha", self.alpha, "use a value such as 0.1")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from toprank.arrays import Floats, Mask, Rows
+from toprank.arrays import Floats, Mask, Rows, is_dask
 from toprank.base import check_largest, is_positive, two_classes
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
@@ -21,11 +21,6 @@ from toprank.matrices.block_vector import BlockVector
 _MOST_LABELS = 5
 # The smallest weight as a part of the largest.
 _SMALLEST_WEIGHT = 1e-12
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is an array or a dataframe of Dask, without importing it."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 An estimator takes a back end for each fit. It makes the problem of the rows, solves it, and says what the model keeps:
 
-1. `Linear`: w itself; `Blocks`: the same of rows in blocks.
+1. `Linear`: w itself; of rows in blocks by `toprank.estimators.block_back_end`.
 2. `Features`: w in the space of Nyström or Fourier features.
 3. `Expansion`: w = Σ cᵢ φ(xᵢ), of which the rows with a coefficient are kept; of a linear kernel w itself.
 """
@@ -28,7 +28,6 @@ from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansi
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
-from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import solve_in_phases
 from toprank.solvers.problem import DualPoint, Matrix, Problem, Solution
@@ -36,7 +35,7 @@ from toprank.solvers.registry import SOLVERS, phases_for
 from toprank.solvers.traits import without_empty_columns
 
 # Rounding errors of a score, at most.
-_ERRORS = 8.0
+ERRORS = 8.0
 # Rounding of kernel values, as a part of alpha, with which single precision is no use.
 _MOST_ROUNDING = 0.1
 # Share of an objective by which two ways to compute it may differ.
@@ -123,7 +122,7 @@ class BackEnd(ABC):
         """A model with `coef_`; X are the rows of the problem without any shift."""
         coef = coef.astype(X.dtype)
         scores = np.asarray(X @ coef)
-        rounding = _ERRORS * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
+        rounding = ERRORS * float(np.finfo(scores.dtype).eps) * float(np.abs(scores).max())
         return Kept({"coef_": coef[None, :]}, scores, rounding)
 
 
@@ -163,31 +162,6 @@ class Linear(BackEnd):
     def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
         """The direction."""
         return replace(solution, state=None, dual_point=None, scores=None)
-
-
-class Blocks(Linear):
-    """Weights of the features of rows in blocks, which are never in one place."""
-
-    matrix = "blocks"
-    has_parts = False
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        alpha = float(task.settings["alpha"])
-        self.problem = BlockProblem(task.X, task.positive, task.weights, task.formulation, alpha)
-        self.n_coefficients = task.X.shape[1]
-
-    def solve(self, start: Solution | None) -> tuple[Solution, str]:
-        """By a solver for blocks; a dual point would be a vector of all rows."""
-        solution, solver = self._run(self.problem, start)
-        return replace(solution, dual_point=None), solver
-
-    def keep(self, solution: Solution) -> Kept:
-        """The direction; the scores stay in pieces."""
-        coef = solution.coef.astype(self.task.X.dtype)
-        scores: Any = self.task.X.stored_scores(coef)
-        rounding = _ERRORS * float(np.finfo(coef.dtype).eps) * abs(scores).max()
-        return Kept({"coef_": coef[None, :]}, scores, rounding)
 
 
 class Features(Linear):
@@ -309,7 +283,7 @@ class Expansion(BackEnd):
             "_kernel": gram.kernel,
         }
         scores = self.problem.scores(c) if solution.scores is None else solution.scores
-        rounding = _ERRORS * float(np.finfo(self.dtype).eps) * float(np.abs(c).sum())
+        rounding = ERRORS * float(np.finfo(self.dtype).eps) * float(np.abs(c).sum())
         return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
 
     def part(self, rows: Rows, weights: Floats) -> Expansion:

@@ -23,8 +23,6 @@ import numpy as np
 from toprank.arrays import Floats
 from toprank.estimators.back_ends import BackEnd, Kept
 from toprank.log import logger
-from toprank.matrices.block_order import Order
-from toprank.matrices.block_vector import BlockVector
 from toprank.solvers.problem import Solution, without_noise
 
 _FOLDS = 5
@@ -59,9 +57,9 @@ def out_of_fold_threshold(whole: BackEnd, solution: Solution, kept: Kept, share:
 
 
 def smallest_threshold(scores: Any, weights: Any, share: float) -> float:
-    """The smallest score that has at most a share of the weights above it."""
-    if isinstance(scores, BlockVector):
-        return Order.of(scores, weights).first_beyond(share * weights.sum() * (1 + _ROUNDING))
+    """The smallest score that has at most a share of the weights above it; those of blocks know it themselves."""
+    if not isinstance(scores, np.ndarray):
+        return float(scores.first_beyond(weights, share * weights.sum() * (1 + _ROUNDING)))
     order = np.argsort(-scores, kind="stable")
     reached = np.cumsum(weights[order])
     place = int(np.searchsorted(reached, share * reached[-1] * (1 + _ROUNDING), side="right"))

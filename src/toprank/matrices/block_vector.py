@@ -168,6 +168,12 @@ class BlockVector(NDArrayOperatorsMixin):
 
         return top_mean(self, caps)
 
+    def first_beyond(self, weights: BlockVector, weight: float) -> float:
+        """The largest value up to which, it included, there is more than so much weight."""
+        from toprank.matrices.block_order import Order
+
+        return Order.of(self, weights).first_beyond(weight)
+
     # Some of the rows.
 
     def __getitem__(self, rows: Any) -> Any:

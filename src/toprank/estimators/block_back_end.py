@@ -1,0 +1,37 @@
+"""What the direction of a model is made of where the rows are in blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from toprank.estimators.back_ends import ERRORS, Kept, Linear, Task
+from toprank.solvers.block_problem import BlockProblem
+from toprank.solvers.problem import Solution
+
+
+class Blocks(Linear):
+    """Weights of the features of rows in blocks, which are never in one place."""
+
+    matrix = "blocks"
+    has_parts = False
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        alpha = float(task.settings["alpha"])
+        self.problem = BlockProblem(task.X, task.positive, task.weights, task.formulation, alpha)
+        self.n_coefficients = task.X.shape[1]
+
+    def solve(self, start: Solution | None) -> tuple[Solution, str]:
+        """By a solver for blocks; a dual point would be a vector of all rows."""
+        solution, solver = self._run(self.problem, start)
+        return replace(solution, dual_point=None), solver
+
+    def keep(self, solution: Solution) -> Kept:
+        """The direction; the scores stay in pieces."""
+        coef = solution.coef.astype(self.task.X.dtype)
+        scores: Any = self.task.X.stored_scores(coef)
+        rounding = ERRORS * float(np.finfo(coef.dtype).eps) * abs(scores).max()
+        return Kept({"coef_": coef[None, :]}, scores, rounding)
