@@ -362,7 +362,7 @@ class KernelClassifier(TopClassifier):
                 n=self.n_components,
             ),
         )
-        warnings.warn(message, ApproximationWarning, stacklevel=4)
+        warnings.warn(message, ApproximationWarning, stacklevel=5)
         return Features
 
     def __sklearn_tags__(self) -> Any:

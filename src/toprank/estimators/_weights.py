@@ -40,7 +40,7 @@ def usable_weights(weights: Floats, positive: Mask, formulation: Formulation) ->
             f"{weights[negligible].max() / weights.max():.0e} of the largest, cannot change the result at double "
             "precision",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         weights = weights.copy()
         weights[negligible] = 0.0
