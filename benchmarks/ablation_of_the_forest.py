@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from low_rates import RATES, shares_found
-from result_lines import append_line, note_versions, read_lines
+from result_lines import append_line, note_versions, put_into, read_lines
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from worth_sets import load_set, some_rows
-from worth_tables import SHORT, line_of, put_into
+from worth_tables import SHORT, line_of
 
 from toprank import TauFPL, TopForest
 from toprank.datasets import split_two_thirds

@@ -28,3 +28,11 @@ def note_versions(path, packages):
     said = {"versions": {name: importlib.metadata.version(name) for name in packages}, "cores": os.cpu_count()}
     if not any(said.items() <= line.items() for line in read_lines(path) if "versions" in line):
         append_line(path, said)
+
+
+def put_into(page, text, marks):
+    """Write what stands between the two marks of a page anew."""
+    start, end = marks
+    before, _, rest = page.read_text(encoding="utf-8").partition(start)
+    after = rest.partition(end)[2]
+    page.write_text(f"{before}{start}\n\n{text}\n{end}{after}", encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from low_rates import RATES
-from result_lines import read_lines
+from result_lines import put_into, read_lines
 from scipy.stats import rankdata, wilcoxon
 
 OURS = "TopForest"
@@ -183,14 +183,6 @@ def rendered(path):
         gaps = [f"{method} ({', '.join(f'{n} of {name}' for name, n in of.items())})" for method, of in missing.items()]
         parts += [f"Not run yet, in splits: {'; '.join(gaps)}.", ""]
     return "\n".join(parts)
-
-
-def put_into(page, text, marks):
-    """Write what stands between the two marks of a page anew."""
-    start, end = marks
-    before, _, rest = page.read_text(encoding="utf-8").partition(start)
-    after = rest.partition(end)[2]
-    page.write_text(f"{before}{start}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main():
