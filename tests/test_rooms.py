@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "persistence": {"base", "inspection"},  # a file says what is in it to those who only look
     "selection": {"base", "decision", "estimators", "inspection", "metrics", "pairwise"},
     "plots": {"decision", "inspection", "ranking"},
-    "report": {"decision", "inspection", "metrics", "persistence", "plots", "ranking"},
+    "report": {"decision", "explanation", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},
     "files": {"decision", "explanation", "inspection", "metrics", "persistence", "ranking", "selection"},
     "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking", "trees"},

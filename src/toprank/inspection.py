@@ -113,6 +113,11 @@ def _descend(model: Any, preparation: tuple[Any, ...], levels: list[Any], parts:
         parts.append(Part(preparation, model))
 
 
+def reads_tables(model: Any) -> bool:
+    """Whether a model reads tables by itself, and gives their rows to the estimator in it."""
+    return hasattr(model, "rows") and hasattr(model, "estimator_")
+
+
 def last_step(model: Any) -> Any:
     """The last step of a pipeline, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model

@@ -109,6 +109,9 @@ def test_sparse_rows_and_features_of_unknown_origin(table):
     X, y = table[0][["age", "amount"]].fillna(0).to_numpy(), table[1]
     sparse = make_pipeline(MaxAbsScaler(), PatMatNP(tau=0.1)).fit(csr_array(X), y)
     add_up(sparse, csr_array(X), contributions(sparse, csr_array(X), background=csr_array(X)))
+    frame = pl.DataFrame(X, schema=["age", "amount"])
+    of_frame = contributions(PatMatNP(tau=0.1).fit(frame, y), frame, background=frame)
+    np.testing.assert_allclose(of_frame.values.mean(axis=0), 0, atol=1e-9)
     best = int(np.argmax(sparse.decision_function(X)))
     assert reasons(sparse, csr_array(X[[best]]), 1, background=csr_array(X))[0][0].value in X[best]
     mixed = make_pipeline(PCA(2), PatMatNP(tau=0.1)).fit(X, y)

@@ -4,7 +4,9 @@ It skips, with the reason, where there is no Chromium.
 """
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from report import browser
 from report.models import model_and_rows, ranked_rows
@@ -25,8 +27,9 @@ const differences = Array.from(document.querySelectorAll("[data-difference]"),
 return Object.fromEntries(numbers.concat(differences));
 """
 WIDE = """
-const inside = (e) => e.closest("#top-rows, .unseen, .skip, .definitions, thead") === null;
-const right = arguments[0] + 0.5;
+const [width, list] = arguments;
+const inside = (e) => e.closest(list + ".unseen, .skip, .definitions, thead") === null;
+const right = width + 0.5;
 return Array.from(document.body.querySelectorAll("*"))
     .filter((e) => inside(e) && e.getBoundingClientRect().right > right).map((e) => e.outerHTML.slice(0, 80));
 """
@@ -46,7 +49,9 @@ def pages(rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     write_report(folder / "model.html", *model_and_rows(y, scores["ours"]), y, k=20)
     write_report(folder / "compared.html", y_true=y, scores=scores, k=20)
-    return {name: (folder / f"{name}.html").as_uri() for name in ("model", "compared")}
+    table = pd.DataFrame({"a_column_with_a_very_long_name_without_spaces": scores["ours"], "other": 1.0 * y})
+    write_report(folder / "reasons.html", LogisticRegression().fit(table, y), table, y, k=20)
+    return {name: (folder / f"{name}.html").as_uri() for name in ("model", "compared", "reasons")}
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +95,10 @@ def test_the_difference_is_that_of_python(driver, pages, rows):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("page", ["model", "compared"])
+@pytest.mark.parametrize("page", ["model", "compared", "reasons"])
 def test_fits_on_phone_and_desk_in_light_and_dark(driver, pages, page, width, dark):
     browser.set_screen(driver, width, 900, dark=dark, touch=width < 500)
     driver.get(pages[page])
     assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == SCHEMES[dark]
-    assert driver.execute_script(WIDE, width) == []  # the tables of numbers too
+    list_that_scrolls = "" if width < 500 else "#top-rows, "
+    assert driver.execute_script(WIDE, width, list_that_scrolls) == []  # the tables of numbers too

@@ -93,7 +93,7 @@ def test_title_and_labels_are_those_of_the_user(rows, label, target, title):
     assert f"<h1>{title.format(n=n, m=y.sum())}</h1>" in page
     assert f"that is labelled {label}" in text_of(page)
     assert f'class="hit">{label} ●' in page
-    assert "<td>other</td>" in page
+    assert 'data-label="label">other</td>' in page
 
 
 def test_title_of_a_rate_and_of_the_user(rows):

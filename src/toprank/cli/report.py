@@ -111,9 +111,8 @@ def _of_model(
     return rows, {
         **known,
         "scores": others,
-        # the page looks into the model, so it gets what is inside, and rows as that takes them
-        "model": fitted.estimator_,
-        "X": fitted.rows(rows.X),
+        "model": fitted,
+        "X": rows.X,
         "table": None if fitted.columns is None else rows.X,
         "target_name": labels["target"] or fitted.target,
         "training_rows": fitted.summary_.get("data", {}).get("learned_from"),

@@ -13,7 +13,7 @@ from toprank.arrays import Floats, Rows
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier
 from toprank.exceptions import InputError
 from toprank.explanation.source_columns import source_columns
-from toprank.inspection import Anatomy, Part, anatomy, column_names, linear_coefficients
+from toprank.inspection import Anatomy, Part, anatomy, column_names, linear_coefficients, reads_tables
 
 
 class Contributions(NamedTuple):
@@ -74,14 +74,14 @@ def contributions(model: Any, X: Any, *, background: Any = None) -> Contribution
     True
     """
     check_is_fitted(model)
-    means = None
-    if hasattr(model, "rows") and hasattr(model, "estimator_"):  # it reads tables itself, and knows their means
-        means = getattr(model, "means_", None)
+    parts, means = _inside(model)
+    names = None
+    if reads_tables(model):
+        names = getattr(model, "feature_names_in_", None)
         X, background = model.rows(X), None if background is None else model.rows(background)
-        model = model.estimator_
     X = X if issparse(X) or hasattr(X, "columns") else np.asarray(X)
-    parts = anatomy(model)
-    found = [_of_part(part, X, background, means) for part in parts.parts]
+    names = column_names(X) if names is None else [str(name) for name in names]
+    found = [_of_part(part, X, names, background, means) for part in parts.parts]
     thresholds = _thresholds(parts)
     margins = [each.base + each.values.sum(axis=1) - t for each, t in zip(found, thresholds, strict=True)]
     decides = np.argmin(margins, axis=0)
@@ -90,7 +90,21 @@ def contributions(model: Any, X: Any, *, background: Any = None) -> Contribution
     return Contributions(found[0].names, values, base[decides], found[0].data)
 
 
-def _of_part(part: Part, X: Any, background: Any, means: Floats | None) -> Contributions:
+def needs_background(model: Any) -> bool:
+    """Whether `contributions` to the score of a fitted model can be measured only from rows that are given."""
+    parts, means = _inside(model)
+    linear = [part for part in parts.parts if not hasattr(part.estimator, "contributions")]
+    return means is None and any(_known_means(part) is None for part in linear)
+
+
+def _inside(model: Any) -> tuple[Anatomy, Floats | None]:
+    """What is in a model, and the means of its features if it reads tables and knows them."""
+    if reads_tables(model):
+        return anatomy(model.estimator_), getattr(model, "means_", None)
+    return anatomy(model), None
+
+
+def _of_part(part: Part, X: Any, names: list[str], background: Any, means: Floats | None) -> Contributions:
     """Contributions to the score of one estimator."""
     estimator, prepared = part.estimator, part.prepare(X)
     if hasattr(estimator, "contributions"):
@@ -107,7 +121,7 @@ def _of_part(part: Part, X: Any, background: Any, means: Floats | None) -> Contr
         of_mean = _means(part, background, means) * coefficients
         base = float(of_mean.sum() + np.ravel(getattr(estimator, "intercept_", 0.0))[0])
     columns = _source_columns(part, X.shape[1])
-    names, data = column_names(X), X
+    data = X
     if columns is None or len(columns) != len(of_mean):  # then each feature stands for itself
         columns, data = np.arange(len(of_mean)), prepared
         names = part.names(names) or column_names(prepared)
@@ -136,11 +150,9 @@ def _means(part: Part, background: Any, means: Floats | None) -> Floats:
     """The mean of each feature that an estimator gets."""
     if background is not None:
         return mean_of_features(part, background)
+    means = _known_means(part) if means is None else means
     if means is not None:
         return means
-    last = part.steps[-1] if part.steps else None
-    if isinstance(last, StandardScaler) and last.with_mean:
-        return np.zeros(len(last.scale_ if last.with_std else last.mean_))
     raise InputError.saying(
         "contributions are measured from the mean of the training rows, which this model does not know; give the rows "
         "by {background=X_train}",
@@ -149,10 +161,19 @@ def _means(part: Part, background: Any, means: Floats | None) -> Floats:
     )
 
 
+def _known_means(part: Part) -> Floats | None:
+    """The means of features that are standardised, None for others."""
+    last = part.steps[-1] if part.steps else None
+    if isinstance(last, StandardScaler) and last.with_mean:
+        return np.zeros(len(last.scale_ if last.with_std else last.mean_))
+    return None
+
+
 def mean_of_features(part: Part, X: Any) -> Floats:
     """The mean over some rows of what an estimator gets."""
     prepared = part.prepare(X)
-    return np.asarray(prepared.mean(axis=0), dtype=np.float64).ravel()
+    rows = prepared if issparse(prepared) else np.asarray(prepared, dtype=np.float64)
+    return np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
 
 
 def _thresholds(parts: Anatomy) -> Floats:

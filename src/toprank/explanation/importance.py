@@ -76,9 +76,16 @@ def importance_at_the_top(
         require_count("max_rows", max_rows)
     X = X if hasattr(X, "shape") else np.asarray(X)
     scores = np.asarray(model.decision_function(X))
+    return importance_by_scores(model, X, scores, _n_top(scores, top), background, max_rows)
+
+
+def importance_by_scores(
+    model: Any, X: Any, scores: Floats, n_top: int, background: Any, max_rows: int | None
+) -> TopImportance:
+    """The importance of columns for rows whose scores are known."""
     order = np.argsort(-scores, kind="stable")
-    best = order[: _n_top(scores, top)]
-    looked_at = [_spread(rows, max_rows) for rows in (best, order)]
+    best = order[:n_top]
+    looked_at = [spread(rows, max_rows) for rows in (best, order)]
     at_the_top, of_all = (contributions(model, _safe_indexing(X, rows), background=background) for rows in looked_at)
     means = np.abs(at_the_top.values).mean(axis=0)
     by_importance = np.argsort(-means, kind="stable")
@@ -103,7 +110,7 @@ def _n_top(scores: Floats, top: int | None) -> int:
     return above
 
 
-def _spread(rows: Rows, most: int | None) -> Rows:
+def spread(rows: Rows, most: int | None) -> Rows:
     """Some of the rows, evenly spread."""
     if most is None or len(rows) <= most:
         return rows

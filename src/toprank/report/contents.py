@@ -13,6 +13,7 @@ from toprank.report.embedding import embed, embed_positives
 from toprank.report.evaluation import Evaluation
 from toprank.report.numbers_as_text import count, round_percent
 from toprank.report.over_time import over_time
+from toprank.report.reasons import top_reasons
 from toprank.report.sections import About, FirstBudget
 
 
@@ -24,13 +25,15 @@ def contents(
     first = FirstBudget.of(evaluation, *given, about.confidence)
     metrics = sections.metrics_of(evaluation, about)
     drawn = _figures(evaluation, about.confidence)
+    why = top_reasons(evaluation, first.points[0].alerts, about.n_top_rows, about.background)
     parts = [
         sections.summary(evaluation, about, first, metrics),
         sections.budget(evaluation, about, first),
         sections.curves(drawn),
         sections.metrics(evaluation, about, metrics),
         over_time(evaluation, first, about.per_period, about.amounts, about.drift),
-        sections.rows(evaluation, about),
+        sections.reasons(why),
+        sections.rows(evaluation, about, why),
         sections.features(evaluation),
         sections.proof(evaluation),
         sections.card(evaluation, about),

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.exceptions import InputError
-from toprank.inspection import Anatomy, anatomy, budget_of
+from toprank.inspection import Anatomy, anatomy, budget_of, reads_tables
 from toprank.plots._display import scores_of
 from toprank.ranking.ranked_list import OperatingPoint, RankedList
 from toprank.ranking.tie_runs import positive_rows, score_column
@@ -39,12 +39,18 @@ class ScoredList:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A model, the rows as it takes them, and what its own threshold takes, if it has one."""
+    """A model, the rows as it takes them, and what its own threshold takes, if it has one.
+
+    A model that reads tables by itself is looked into: `model` is the estimator in it. Both are also there as the user
+    gave them, `given` and `table`.
+    """
 
     model: Any
     parts: Anatomy
     X: Any
     own: OperatingPoint | None
+    given: Any
+    table: Any
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,10 @@ class Evaluation:
         """Score the rows, if there is a model, and sort them by each score."""
         columns = _named(scores)
         threshold = parts = None
+        given, table = model, X
         if model is not None:
+            if reads_tables(model):
+                model, X = model.estimator_, model.rows(X)
             parts = anatomy(model)
             made, pos_label, threshold = scores_of(model, X, pos_label, y)
             name = type(parts.parts[0].estimator).__name__ if columns else "model"
@@ -84,7 +93,7 @@ class Evaluation:
         fitted = None
         if parts is not None:
             own = None if parts.find(TopKClassifier) else lists[0].ranked.operating_point(threshold=threshold)
-            fitted = FittedModel(model, parts, X, own)
+            fitted = FittedModel(model, parts, X, own, given, table)
         return cls(lists, y, y if labels is None else labels, positive_rows(y, pos_label), pos_label, fitted)
 
     @property

@@ -87,12 +87,13 @@ def build_report(
     per_period: Any = None,
     amounts: ArrayLike | None = None,
     drift: ScoreDrift | None = None,
+    background: Any = None,
 ) -> str:
     """A report on a fitted model, or on scores of whatever made them, as the text of one HTML page.
 
     Summary, a slider for the alert budget, curves, metrics with limits, the best rows and a card; of a model also
-    the most important features and the certificate of the fit. Several scores stand side by side, with paired limits
-    of the differences between the first and each other one, see `toprank.ranking.paired`.
+    what puts rows at the top, the most important features and the certificate of the fit. Several scores stand side by
+    side, with paired limits of the differences between the first and each other one, see `toprank.ranking.paired`.
 
     What the slider shows is counted on all rows, not on the thinned curves, and is exact at each number of alerts,
     false positive rate and precision. Thresholds are exact for the 100,000 best distinct scores; below them an interval
@@ -144,6 +145,9 @@ def build_report(
         An amount of each row, such as money; the page says what part of that of the positives is found.
     drift : toprank.plots.ScoreDrift, optional
         The scores of negatives at the fit and now.
+    background : rows like X, optional
+        Rows, such as those of the training, from whose mean the reasons of a linear model are measured; by default the
+        means that the model knows, else those of the held-out rows. See `toprank.contributions`.
 
     Returns
     -------
@@ -193,6 +197,7 @@ def build_report(
         per_period=per_period,
         amounts=amounts,
         drift=drift,
+        background=background,
     )
     return render(contents(Evaluation.of(model, X, given, pos_label, scores, labels), about, k, max_fpr))
 

@@ -22,6 +22,7 @@ from toprank.report.evaluation import Evaluation
 from toprank.report.importance import Importance, importance
 from toprank.report.metrics_table import Metric, difference_rows, metric_rows
 from toprank.report.numbers_as_text import count, limits, number, percent, round_percent
+from toprank.report.reasons import TopReasons
 from toprank.report.svg import Figure
 from toprank.report.top_rows import top_rows
 
@@ -43,6 +44,7 @@ class About:
     per_period: Any = None
     amounts: Any = None
     drift: Any = None
+    background: Any = None
 
     @property
     def level(self) -> str:
@@ -216,7 +218,15 @@ def metrics(evaluation: Evaluation, about: About, found: list[list[Metric]]) -> 
     return Section("metrics", "Metrics of the top of the list", "Metrics", values)
 
 
-def rows(evaluation: Evaluation, about: About) -> Section | None:
+def reasons(found: TopReasons | str | None) -> Section | None:
+    """What puts rows at the top."""
+    if found is None:
+        return None
+    bars = [] if isinstance(found, str) else found.bars()
+    return Section("reasons", "What puts rows at the top", "Reasons", {"found": found, "bars": bars})
+
+
+def rows(evaluation: Evaluation, about: About, why: TopReasons | str | None) -> Section | None:
     """The best rows of the first list."""
     first, *others = evaluation.lists
     top = top_rows(
@@ -227,6 +237,7 @@ def rows(evaluation: Evaluation, about: About) -> Section | None:
         table=about.table,
         most=about.n_top_rows,
         others={one.name: one.scores for one in others},
+        reasons=why.of_rows if isinstance(why, TopReasons) else None,
     )
     values = {"top": top, "total": count(evaluation.ranked.total), "positive_label": evaluation.positive_label}
     by = f" by {first.name}" if others else ""

@@ -16,7 +16,7 @@ MOST_COLUMNS = 30
 
 @dataclass(frozen=True)
 class TopRow:
-    """One row: place in the list, id, score, places in other lists, label, whether it is positive, other columns."""
+    """One row: place in the list, id, score, places in other lists, label, whether it is positive, reasons, cells."""
 
     rank: int
     name: str
@@ -24,18 +24,20 @@ class TopRow:
     places: list[str]
     label: str
     positive: bool
+    reasons: list[str]
     cells: list[str]
 
 
 @dataclass(frozen=True)
 class TopRows:
-    """The best rows, the names of their other columns, and those of other lists."""
+    """The best rows, the names of their other columns, those of other lists, and whether there are reasons."""
 
     rows: list[TopRow]
     columns: list[str]
     n_columns: int
     id_name: str
     others: list[str]
+    has_reasons: bool
 
 
 def top_rows(
@@ -47,14 +49,16 @@ def top_rows(
     table: Any,
     most: int,
     others: Mapping[str, NDArray[Any]] | None = None,
+    reasons: Sequence[Sequence[Any]] | None = None,
 ) -> TopRows:
     """The best rows, at most so many, those of equal score in the order in which they came.
 
     Rows are called by their `ids`, by default numbers from 0, and shown with the columns of a table of pandas or
-    polars, and with their places in the lists of `others`, the last one of equal scores.
+    polars, with their places in the lists of `others`, the last one of equal scores, and with the `reasons` of each of
+    the best, if there are such.
     """
     names = [] if table is None else [str(name) for name in table.columns]
-    best = np.argsort(-scores, kind="stable")[:most]
+    best = best_rows(scores, most)
     ids = None if ids is None else list(ids)
     places = [_places(other, best) for other in (others or {}).values()]
     columns = [_column(table, place, best) for place in range(min(len(names), MOST_COLUMNS))]
@@ -66,11 +70,18 @@ def top_rows(
             places=[column[place] for column in places],
             label=cell(labels[row]),
             positive=bool(positive[row]),
+            reasons=[] if reasons is None else [str(reason) for reason in reasons[place]],
             cells=[column[place] for column in columns],
         )
         for place, row in enumerate(best.tolist())
     ]
-    return TopRows(rows, names[:MOST_COLUMNS], len(names), "Row" if ids is None else "Id", list(others or ()))
+    id_name = "Row" if ids is None else "Id"
+    return TopRows(rows, names[:MOST_COLUMNS], len(names), id_name, list(others or ()), reasons is not None)
+
+
+def best_rows(scores: NDArray[Any], most: int) -> NDArray[np.intp]:
+    """The rows with the largest scores, those of equal score in the order in which they came."""
+    return np.argsort(-scores, kind="stable")[:most]
 
 
 def _places(scores: NDArray[Any], rows: NDArray[np.intp]) -> list[str]:
