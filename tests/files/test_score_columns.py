@@ -167,7 +167,7 @@ def test_report_command(table, path, tmp_path):
     assert "ours − incumbent" in page
     best = table.sort("ours", descending=True).row(0, named=True)
     assert f"<td>{best['payment']}</td>" in page
-    assert f"<td>{best['amount']:g}</td>" in page
+    assert f'data-label="amount">{best["amount"]:g}</td>' in page
 
 
 def test_a_model_or_scores(path, tmp_path):
