@@ -1,14 +1,14 @@
 """Time of `TopForest` against its peers: python benchmarks/bench_forest.py predict.
 
 Scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by as many extra
-trees of scikit-learn, with the same least number of rows in a leaf. Processor time, the best of some runs.
+trees of scikit-learn, with the same least number of rows in a leaf. Processor time, by turns, the best of some.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,24 @@ from sklearn.ensemble import ExtraTreesClassifier
 from toprank import TopForest
 from toprank.datasets import make_imbalanced
 
-_ROWS = (1, 1_000, 100_000)
+_ROWS = {1: 300, 100: 50, 10_000: 3, 100_000: 2}  # and how often each is repeated
+_N_FEATURES = 20
 
 
-def best_time(function: Callable[[], Any], repeats: int) -> float:
-    """Seconds of processor time of the fastest of some runs; the first, which may compile, does not count."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
+def best_times(calls: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
+    """Seconds of processor time of each call, the best of some turns; the first, which may compile, does not count."""
+    times = np.empty((repeats + 1, len(calls)))
+    for turn in times:
+        for number, call in enumerate(calls):
+            start = time.process_time()
+            call()
+            turn[number] = time.process_time() - start
+    return times[1:].min(axis=0).tolist()
 
 
 def predict(n_trees: int) -> None:
     """Print the time of scoring by each, and the ratio of ours to the fastest of the others."""
-    X, y, _ = make_imbalanced(20_000, n_features=20, random_state=0)
+    X, y, _ = make_imbalanced(20_000, n_features=_N_FEATURES, random_state=0)
     X = X.astype(np.float32)
     ours = TopForest(tau=0.01, n_estimators=n_trees, alpha=0.1, honest=False, random_state=0).fit(X, y)
     grown = len(ours.n_leaves_)
@@ -42,16 +43,15 @@ def predict(n_trees: int) -> None:
     nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
     print(f"{grown} trees, {len(ours.trees_.leaf):,} nodes; scikit-learn {nodes:,}; milliseconds of processor time")
     print(f"{'rows':>8} {'toprank':>9} {'LightGBM':>9} {'sklearn':>9} {'ratio':>6}")
-    for n in _ROWS:
-        rows = np.ascontiguousarray(np.resize(X, (n, X.shape[1])))
-        repeats = 20 if n <= 1_000 else 2
+    for n, repeats in _ROWS.items():
+        rows = np.ascontiguousarray(np.resize(X, (n, _N_FEATURES)))
         calls = (
             lambda rows=rows: ours.decision_function(rows),
             lambda rows=rows: booster.predict(rows, raw_score=True, num_threads=1),
             lambda rows=rows: forest.predict_proba(rows),
         )
-        found = [1e3 * best_time(call, repeats) for call in calls]
-        print(f"{n:>8,} {found[0]:>9.2f} {found[1]:>9.2f} {found[2]:>9.2f} {found[0] / min(found[1:]):>6.2f}")
+        found = [1e3 * seconds for seconds in best_times(calls, repeats)]
+        print(f"{n:>8,} {found[0]:>9.3f} {found[1]:>9.3f} {found[2]:>9.3f} {found[0] / min(found[1:]):>6.2f}")
 
 
 if __name__ == "__main__":

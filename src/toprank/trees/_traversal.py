@@ -1,4 +1,8 @@
-"""Compiled loops over plain trees: arrays only, cached, compiled on first use."""
+"""Compiled loops over plain trees: arrays only, cached, compiled on first use.
+
+`nodes` are those of `PlainTrees.steps`. A walk waits for each node before it knows the next one, so eight rows walk
+down a tree side by side; a row that has come to its leaf stays there until the last one has.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,57 @@ import numpy as np
 from toprank.compiled import compiled
 
 
+@compiled()
+def _next(nodes: Any, X: Any, i: int, node: int) -> Any:
+    """The node after a node, for a row; without a branch, and the same one for a leaf."""
+    step = nodes[node]
+    is_second = X[i, max(step.feature, 0)] * step.sign > step.split  # never for a missing value
+    return np.int64(step.second if is_second else step.first)
+
+
+@compiled()
+def _ends_of_eight(nodes: Any, X: Any, i: int, root: int) -> Any:
+    """The nodes of the leaves of eight rows from row i on; a feature of −1 marks a leaf."""
+    a = b = c = d = e = f = g = h = root
+    while (nodes[a].feature & nodes[b].feature & nodes[c].feature & nodes[d].feature
+           & nodes[e].feature & nodes[f].feature & nodes[g].feature & nodes[h].feature) >= 0:  # fmt: skip
+        a, b = _next(nodes, X, i, a), _next(nodes, X, i + 1, b)
+        c, d = _next(nodes, X, i + 2, c), _next(nodes, X, i + 3, d)
+        e, f = _next(nodes, X, i + 4, e), _next(nodes, X, i + 5, f)
+        g, h = _next(nodes, X, i + 6, g), _next(nodes, X, i + 7, h)
+    return a, b, c, d, e, f, g, h
+
+
+@compiled()
+def _find_ends(nodes: Any, X: Any, root: int, ends: Any) -> None:
+    """The node of the leaf that each row falls into, in one tree."""
+    n = X.shape[0]
+    n_of_eights = n - n % 8
+    for i in range(0, n_of_eights, 8):
+        (ends[i], ends[i + 1], ends[i + 2], ends[i + 3],
+         ends[i + 4], ends[i + 5], ends[i + 6], ends[i + 7]) = _ends_of_eight(nodes, X, i, root)  # fmt: skip
+    for i in range(n_of_eights, n):
+        node = root
+        while nodes[node].feature >= 0:
+            node = _next(nodes, X, i, node)
+        ends[i] = node
+
+
 @compiled(nogil=True)
-def find_leaves(
-    X: Any, roots: Any, feature: Any, threshold: Any, left: Any, right: Any, missing_left: Any, leaf: Any, numbers: Any
-) -> None:
-    """The number of the leaf that each row falls into, in each tree; a feature of −1 marks a leaf."""
+def find_leaves(X: Any, roots: Any, nodes: Any, leaf: Any, numbers: Any) -> None:
+    """The number of the leaf that each row falls into, in each tree; `leaf` has one for each node."""
+    ends = np.empty(X.shape[0], np.int64)
     for t in range(len(roots)):
-        for i in range(X.shape[0]):
-            node = roots[t]
-            while feature[node] >= 0:
-                x = X[i, feature[node]]
-                goes_left = missing_left[node] != 0 if np.isnan(x) else x <= threshold[node]
-                node = left[node] if goes_left else right[node]
-            numbers[i, t] = leaf[node]
+        _find_ends(nodes, X, roots[t], ends)
+        for i in range(len(ends)):
+            numbers[i, t] = leaf[ends[i]]
 
 
 @compiled(nogil=True)
-def add_leaf_values(
-    X: Any, roots: Any, feature: Any, threshold: Any, left: Any, right: Any, missing_left: Any, value: Any, scores: Any
-) -> None:
+def add_leaf_values(X: Any, roots: Any, nodes: Any, value: Any, scores: Any) -> None:
     """Add the values of the leaves that a row falls into, tree by tree; `value` has one for each node."""
+    ends = np.empty(X.shape[0], np.int64)
     for t in range(len(roots)):
-        for i in range(X.shape[0]):
-            node = roots[t]
-            while feature[node] >= 0:
-                x = X[i, feature[node]]
-                goes_left = missing_left[node] != 0 if np.isnan(x) else x <= threshold[node]
-                node = left[node] if goes_left else right[node]
-            scores[i] += value[node]
+        _find_ends(nodes, X, roots[t], ends)
+        for i in range(len(ends)):
+            scores[i] += value[ends[i]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from toprank.arrays import Floats
 from toprank.exceptions import InputError
-from toprank.trees.plain_trees import PlainTrees
+from toprank.trees.plain_trees import PlainTrees, at_most
 from toprank.trees.sources import LightGBM, XGBoost, source_of
 
 # Decisions of LightGBM: by a number, with a way for missing values; and the bit that sends them left.
@@ -135,8 +135,7 @@ def _tree_text(number: int, trees: PlainTrees, nodes: slice, values: Floats) -> 
 
 def _of_doubles(thresholds: Floats) -> Floats:
     """The largest numbers in double precision that are at most the thresholds once they are rounded to single."""
-    below = thresholds.astype(np.float32)
-    below = np.where(below > thresholds, np.nextafter(below, np.float32(-np.inf)), below)
+    below = at_most(thresholds)
     above = np.nextafter(below, np.float32(np.inf))
     middle = (below.astype(np.float64) + above.astype(np.float64)) / 2
     rounded_down = middle.astype(np.float32) == below

@@ -11,21 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.utils import (
-    _safe_indexing,
-    check_array,
-    check_consistent_length,
-    check_random_state,
-    column_or_1d,
-    gen_batches,
-)
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import _safe_indexing, check_random_state, gen_batches
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive, two_classes
@@ -37,12 +24,12 @@ from toprank.log import logger, tell
 from toprank.matrices.leaves import LeafMatrix
 from toprank.saved_state import Schema
 from toprank.trees.boosters import as_lightgbm, as_xgboost
+from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list
 from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, is_clearly_better, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
-from toprank.trees.table_columns import TableColumns, is_frame
 from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
 
 # Penalties that alpha="auto" compares, and the multiple of the budget that is tried as τ of the best one.
@@ -214,7 +201,7 @@ class TopForest(BinaryClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
         random = check_random_state(self.random_state)
-        X, y = self._training_rows(X, y) if self.trees is None else self._rows_for_sources(X, y)
+        self._columns, X, y = training_rows(self, X, y) if self.trees is None else rows_for_sources(self, X, y)
         self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -236,25 +223,6 @@ class TopForest(BinaryClassifier):
         head = fitted(self._head(), best.candidate, rows)
         self._keep(head, best, grove, priors, rows)
         self.selection_ = told(best, candidates, getattr(head, "tau", None))
-
-    def _training_rows(self, X: Any, y: Any) -> tuple[NDArray[np.float32], Any]:
-        """Rows in single precision, and labels; what the columns hold is kept."""
-        self._columns = TableColumns.of(X)
-        names, read = X, self._columns.read(X)
-        read, y = validate_data(self, read, y, dtype=np.float32, order="C", ensure_all_finite="allow-nan")
-        if is_frame(names):
-            _check_feature_names(self, names, reset=True)
-        return read, y
-
-    def _rows_for_sources(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Rows as they are, for ensembles that read them in their own way, and labels."""
-        self._columns = TableColumns({})
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        _check_feature_names(self, X, reset=True)
-        _check_n_features(self, X, reset=True)
-        return X, y
 
     def _grow(self, X: Any, positive: Mask, weights: Floats | None, random: np.random.RandomState) -> Grove:
         """The ensembles: those of `trees`, or a forest for the leaves, and a forest and boosted trees as priors."""
@@ -334,7 +302,8 @@ class TopForest(BinaryClassifier):
         plain = [trees for trees in alike if trees is not None]
         self.trees_: Any = PlainTrees.joined(plain) if len(plain) == len(sources) else None
         self.sources_ = [] if self.trees is None else grove.models
-        _ = self._grove_ if self.trees_ is None else self._node_values_  # made here, so that scoring changes nothing
+        # made here, so that scoring changes nothing
+        _ = self._grove_ if self.trees_ is None else (self._node_values_, self.trees_.steps)
 
     @cached_property
     def _node_values_(self) -> Any:
@@ -353,7 +322,7 @@ class TopForest(BinaryClassifier):
         if self.trees_ is None:
             scores = self._scores_of_sources(X)
         else:
-            scores = self.trees_.scores(self._rows_to_score(X), self._node_values_)
+            scores = self.trees_.scores(rows_to_score(self, X), self._node_values_)
         return np.asarray(scores + self.intercept_[0])
 
     def contributions(self, X: Any) -> tuple[Floats, float]:
@@ -380,7 +349,7 @@ class TopForest(BinaryClassifier):
                 "trees", self.trees, "must be forests of scikit-learn, of which it is known how many rows go each way",
                 "ask the library that grew them, which has contributions of its own",
             )  # fmt: skip
-        contributions, mean = shapley_values(self.trees_, self._node_values_, self._rows_to_score(X))
+        contributions, mean = shapley_values(self.trees_, self._node_values_, rows_to_score(self, X))
         return contributions, mean + float(self.intercept_[0])
 
     def to_lightgbm(self) -> Any:
@@ -411,21 +380,9 @@ class TopForest(BinaryClassifier):
         check_is_fitted(self)
         return as_xgboost(self)
 
-    def _rows_to_score(self, X: Any) -> NDArray[np.float32]:
-        read = self._columns.read(X)
-        if not is_frame(X):
-            return np.asarray(
-                validate_data(self, read, dtype=np.float32, order="C", ensure_all_finite="allow-nan", reset=False)
-            )
-        _check_feature_names(self, X, reset=False)
-        _check_n_features(self, X, reset=False)
-        return np.asarray(check_array(read, dtype=np.float32, order="C", ensure_all_finite="allow-nan"))
-
     def _scores_of_sources(self, X: Any) -> Floats:
         """The sum of the values of the leaves that the ensembles find."""
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        _check_feature_names(self, X, reset=False)
-        _check_n_features(self, X, reset=False)
+        X = rows_as_they_are(self, X, reset=False)
         scores = [
             LeafMatrix.of(self._grove_.leaf_numbers(_safe_indexing(X, block)), self.n_leaves_).sums(self.leaf_values_)
             for block in gen_batches(X.shape[0], _BLOCK_ROWS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,9 @@ from toprank.trees._traversal import add_leaf_values, find_leaves
 
 # Rows that go through all trees at a time: they stay in the cache of a core.
 _BLOCK_ROWS = 512
+# A node: rows go to the second child where sign · x > split, so that those without a value go to the first one. A leaf
+# is its own child.
+_STEP = np.dtype([("split", "f4"), ("sign", "f4"), ("feature", "i4"), ("first", "i4"), ("second", "i4")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +113,27 @@ class PlainTrees:
         names = [(each.name, getattr(parts[0], each.name).dtype) for each in fields(cls)]
         return cls(*(_joined([getattr(part, name) for part in moved], kind) for name, kind in names))
 
+    @cached_property
+    def steps(self) -> NDArray[Any]:
+        """The nodes as a walk reads them, side by side: see `_STEP`."""
+        steps, places = np.empty(len(self.leaf), _STEP), np.arange(len(self.leaf))
+        is_inner = self.feature >= 0
+        turned = is_inner & (self.missing_left == 0)
+        split = at_most(self.threshold)
+        before = np.nextafter(-split, np.float32(-np.inf))  # x ≤ s is the same as −x > the number before −s
+        steps["feature"], steps["sign"] = self.feature, np.where(turned, -1, 1)
+        steps["split"] = np.where(is_inner, np.where(turned, before, split), np.inf)
+        steps["first"] = np.where(is_inner, np.where(turned, self.right, self.left), places)
+        steps["second"] = np.where(is_inner, np.where(turned, self.left, self.right), places)
+        return steps
+
     def leaf_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
         """The leaf of each row in each tree, of shape (n_rows, n_trees), in blocks of rows on all cores."""
         numbers = np.empty((len(X), len(self.roots)), number_type(int(self.n_leaves.max()) - 1))
-        nodes = (self.feature, self.threshold, self.left, self.right, self.missing_left, self.leaf)
+        steps = self.steps
 
         def fill(block: slice) -> NDArray[Any]:
-            find_leaves(X[block], self.roots, *nodes, numbers[block])
+            find_leaves(X[block], self.roots, steps, self.leaf, numbers[block])
             return numbers
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
@@ -129,15 +147,20 @@ class PlainTrees:
 
     def scores(self, X: NDArray[Any], node_values: Floats) -> Floats:
         """The sum of the values of the leaves that each row falls into."""
-        scores = np.zeros(len(X))
-        nodes = (self.feature, self.threshold, self.left, self.right, self.missing_left)
+        scores, steps = np.zeros(len(X)), self.steps
 
         def fill(block: slice) -> Floats:
-            add_leaf_values(X[block], self.roots, *nodes, node_values, scores[block])
+            add_leaf_values(X[block], self.roots, steps, node_values, scores[block])
             return scores
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
         return scores
+
+
+def at_most(thresholds: Floats) -> NDArray[np.float32]:
+    """The largest numbers in single precision that are at most the thresholds: rows of that precision see the same."""
+    rounded = thresholds.astype(np.float32)
+    return np.where(rounded > thresholds, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
 def _are_in_order(roots: NDArray[Any], n_nodes: int) -> bool:

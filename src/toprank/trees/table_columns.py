@@ -12,6 +12,9 @@ from toprank.checks import is_missing
 from toprank.exceptions import InputError
 from toprank.saved_state import Kind, Schema, is_scalar
 
+# Rows from which on the distinct values of a column are looked for.
+_MANY_ROWS = 1000
+
 
 @dataclass(frozen=True, eq=False)
 class TableColumns:
@@ -31,8 +34,7 @@ class TableColumns:
         found = {}
         for number, column in enumerate(_columns(X)):
             if not _is_number(column):
-                known = {value for value in column.to_list() if not is_missing(value)}
-                found[number] = tuple(sorted(known, key=lambda value: (str(value), type(value).__name__)))
+                found[number] = _categories(column)
         return cls(found)
 
     def read(self, X: Any) -> Any:
@@ -51,7 +53,9 @@ class TableColumns:
 
     def _codes(self, number: int, column: Any) -> NDArray[np.float32]:
         codes = {value: code for code, value in enumerate(self.categories[number])}
-        return np.array([np.nan if is_missing(v) else codes.get(v, np.nan) for v in column.to_list()], np.float32)
+        places, values = _distinct(column)
+        known = [np.nan if is_missing(value) else codes.get(value, np.nan) for value in values]
+        return np.asarray(np.array(known, np.float32)[places])
 
 
 def _are_plain(categories: dict[Any, Any]) -> bool:
@@ -71,6 +75,34 @@ def _columns(X: Any) -> list[Any]:
     if not is_frame(X):
         return []
     return [X.iloc[:, j] for j in range(X.shape[1])] if hasattr(X, "iloc") else list(X.get_columns())
+
+
+def _categories(column: Any) -> tuple[Any, ...]:
+    """The values of a column in the order of their words."""
+    try:
+        known = {value for value in _distinct(column)[1] if not is_missing(value)}
+    except TypeError as error:  # no hash
+        raise InputError.saying(
+            "column {name!r} holds lists or other values that are no categories; make numbers or words of them",
+            name=column.name,
+        ) from error
+    return tuple(sorted(known, key=lambda value: (str(value), type(value).__name__)))
+
+
+def _distinct(column: Any) -> tuple[NDArray[Any], list[Any]]:
+    """The place of each row in a list of values, and the list, which has equal values once where there are many rows.
+
+    Pandas and polars find equal values; a few rows are read sooner than they have begun.
+    """
+    if len(column) >= _MANY_ROWS:
+        if hasattr(column, "iloc"):
+            places, values = column.factorize()
+            return places, [*values.tolist(), None]  # a gap is at place −1
+        if str(column.dtype).startswith(("String", "Categorical", "Enum")):
+            words = column.cast(str)
+            distinct = words.unique(maintain_order=True)
+            return words.replace_strict(distinct, range(len(distinct))).to_numpy(), distinct.to_list()
+    return np.arange(len(column)), column.to_list()
 
 
 def _is_number(column: Any) -> bool:
