@@ -45,9 +45,9 @@ def test_a_model_of_a_file_tells_it_in_the_columns_of_the_file(model, payments):
     X, y = payments
     page = build_report(model, X, y, k=30, n_top_rows=12)
     why = section(page, "reasons")
-    assert "the mean size over the 30 rows within the budget shown first, and over 200 of all rows" in why
+    assert "the mean size over the 30 rows within the budget shown first, and over 100 of all rows" in why
     assert "from the mean of the training rows" in why
-    found = importance_at_the_top(model, X, top=30)
+    found = importance_at_the_top(model, X, top=30, max_rows=100)
     bars = re.findall(r'class="name">(.*?)</th><td class="right">(.*?)</td><td class="right">(.*?)</td>', why)
     assert [name for name, *_ in bars] == found.names
     decimals = {len(text.partition(".")[2]) for _, *numbers in bars for text in numbers}
@@ -56,6 +56,7 @@ def test_a_model_of_a_file_tells_it_in_the_columns_of_the_file(model, payments):
     half = 0.501 * 10.0 ** -decimals.pop()
     np.testing.assert_allclose(shown, np.column_stack([found.at_the_top, found.of_all]), atol=half)
     assert f"on average {found.raised.sum():.3g} above that mean" in why
+    assert ("Shapley values" in why) == ('<section id="features"' not in page)
     best = np.argsort(-model.decision_function(X), kind="stable")[:12]
     rows = re.findall(r'<td class="reasons">(.*?)</td>', section(page, "rows"))
     assert [re.findall(r"<span>(.*?)</span>", row) for row in rows] == [

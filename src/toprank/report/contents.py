@@ -34,7 +34,7 @@ def contents(
         over_time(evaluation, first, about.per_period, about.amounts, about.drift),
         sections.reasons(why),
         sections.rows(evaluation, about, why),
-        sections.features(evaluation),
+        sections.features(evaluation, why),
         sections.proof(evaluation),
         sections.card(evaluation, about),
     ]

@@ -14,25 +14,29 @@ from toprank.exceptions import InputError
 from toprank.explanation.contributions import needs_background
 from toprank.explanation.importance import TopImportance, importance_by_scores, spread
 from toprank.explanation.reasons import Reason, reasons
-from toprank.report.evaluation import Evaluation, FittedModel
+from toprank.report.evaluation import Evaluation
 from toprank.report.numbers_as_text import count, number
 from toprank.report.top_rows import best_rows
 
 N_REASONS = 3
 MOST_SHOWN = 15
 # Rows whose contributions are computed, at the top and of all; with very many columns fewer.
-MOST_ROWS, MOST_NUMBERS = 200, 5_000_000
+MOST_ROWS, MOST_NUMBERS = 100, 5_000_000
 # Held-out rows whose mean stands for that of the training rows where this is not known.
 MOST_BACKGROUND = 10_000
 
 
 @dataclass(frozen=True)
 class TopReasons:
-    """Columns by how much they move the rows within the budget, the reasons of the best rows, and what was measured."""
+    """Columns by how much they move the rows within the budget, the reasons of the best rows, and what was measured.
+
+    `by_trees` says whether they are Shapley values of trees.
+    """
 
     importance: TopImportance
     of_rows: list[list[Reason]]
     note: str
+    by_trees: bool
 
     def bars(self) -> list[dict[str, Any]]:
         """The bars of the first columns on a width of 200: of the rows at the top, and of all rows."""
@@ -78,17 +82,19 @@ def top_reasons(evaluation: Evaluation, alerts: float, n_rows: int, background: 
             f"The score of this {name} is not known as a sum over columns, so it has no reasons; linear models and a "
             "TopForest of its own trees have them."
         )
-    return TopReasons(found, of_rows, _note(found, fitted, min(most, n_top), min(most, len(scores)), origin))
+    by_trees = hasattr(fitted.parts.parts[0].estimator, "contributions")
+    origin += " (Shapley values of the trees)" if by_trees else ""
+    return TopReasons(found, of_rows, _note(found, min(most, n_top), min(most, len(scores)), origin), by_trees)
 
 
-def _note(found: TopImportance, fitted: FittedModel, n_top: int, n_all: int, origin: str) -> str:
+def _note(found: TopImportance, n_top: int, n_all: int, origin: str) -> str:
     """What the numbers mean."""
-    trees = hasattr(fitted.parts.parts[0].estimator, "contributions")
-    within = f"{count(n_top)} of the {count(found.n_top)} rows" if n_top < found.n_top else f"the {count(n_top)} rows"
+    all_of_them = f"the {count(n_top)} rows" if n_top > 1 else "the one row"
+    within = f"{count(n_top)} of the {count(found.n_top)} rows" if n_top < found.n_top else all_of_them
     return (
         f"By how much a column moves the score of a row, up or down: the mean size over {within} within the budget "
-        f"shown first, and over {count(n_all)} of all rows. It is measured from the mean of {origin}"
-        f"{' (Shapley values of the trees)' if trees else ''}, in units of the score; "
+        f"shown first, and over {count(n_all)} of all rows. It is measured from the mean of {origin}, in units of the "
+        "score; "
         f"a row within the budget is on average {number(float(found.raised.sum()), 3)} above that mean. "
         "Columns that go together share what they say, and a reason is no cause."
     )

@@ -244,10 +244,10 @@ def rows(evaluation: Evaluation, about: About, why: TopReasons | str | None) -> 
     return Section("rows", f"Top-ranked rows{by}", "Top rows", values) if top.rows else None
 
 
-def features(evaluation: Evaluation) -> Section | None:
-    """What the model looks at."""
+def features(evaluation: Evaluation, why: TopReasons | str | None) -> Section | None:
+    """What the model looks at; where columns would have to be shuffled, reasons say as much in less time."""
     fitted = evaluation.fitted
-    if fitted is None:
+    if fitted is None or (isinstance(why, TopReasons) and why.by_trees):
         return None
     found = importance(fitted.model, fitted.parts, fitted.X, evaluation.positive, evaluation.pos_label)
     bars = [] if isinstance(found, str) else feature_bars(found)
