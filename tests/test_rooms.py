@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formulations": set(),
     "matrices": set(),
     "online": {"base"},
-    "ranking": set(),
+    "ranking": {"matrices"},  # vectors in blocks and cuts among them, for lists that are not in one memory
     "solvers": {"formulations", "matrices"},
     "metrics": {"ranking"},
     "decision": {"base", "ranking"},

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from toprank.arrays import Floats, Mask, Rows, is_dask
+from toprank.arrays import Floats, Mask, Rows
 from toprank.base import check_largest, is_positive, two_classes
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
 from toprank.matrices.block_tasks import fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector
+from toprank.matrices.dask_columns import beside, blocks_of
 
 # Labels of a block that are sent: of more than two classes there is an error.
 _MOST_LABELS = 5
@@ -37,8 +38,8 @@ def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Label
     X = _rows(X)
     _check_feature_names(estimator, X, reset=True)
     _check_n_features(estimator, X, reset=True)
-    blocks, labels = _blocks_of(X), _beside(X, y, "y")
-    weights = [None] * len(blocks) if sample_weight is None else _beside(X, sample_weight, "sample_weight")
+    blocks, labels = blocks_of(X), beside(X, y, "y")
+    weights = [None] * len(blocks) if sample_weight is None else beside(X, sample_weight, "sample_weight")
     estimator.classes_ = _classes(estimator, labels)
     numbers = list(range(len(blocks)))
     pieces = stored(on_each(_checked, [blocks, labels, weights, numbers], estimator.classes_, X.shape[1]))
@@ -86,47 +87,6 @@ def _rows(X: Any) -> Any:
     if np.isnan(X.shape[1]):
         raise InputError.saying("X must have a known number of columns; use compute_chunk_sizes() on it")
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-
-
-def _blocks_of(X: Any) -> list[Any]:
-    return list(X.to_delayed().ravel())
-
-
-def _beside(X: Any, values: Any, name: str) -> list[Any]:
-    """Pieces of a column beside the blocks of X."""
-    from dask import array
-
-    rows = X.chunks[0]
-    if not is_dask(values):
-        values = np.asarray(values)
-        if np.isnan(rows).any() or len(values) != sum(rows):
-            raise InputError.saying(
-                "{name} has {n:,} rows and X has {rows}; both need the same, and a Dask X of unknown length needs a "
-                "Dask {name}",
-                name=name,
-                n=len(values),
-                rows="an unknown number" if np.isnan(rows).any() else f"{sum(rows):,}",
-            )
-        values = array.from_array(values, chunks=(rows,))
-    elif not hasattr(values, "rechunk"):
-        values = values.to_dask_array()
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    known = not np.isnan(rows).any() and not np.isnan(values.chunks[0]).any()
-    if (
-        values.ndim != 1
-        or (known and sum(values.chunks[0]) != sum(rows))
-        or (not known and values.numblocks[0] != X.numblocks[0])
-    ):
-        raise InputError.saying(
-            "{name} has the shape {shape} in {n} blocks, X has {rows} in {blocks}; both need the same rows",
-            name=name,
-            shape=values.shape,
-            n=values.numblocks[0],
-            rows=X.shape,
-            blocks=X.numblocks[0],
-        )
-    return _blocks_of(values.rechunk((rows,)) if known and values.chunks[0] != rows else values)
 
 
 def _classes(estimator: Any, labels: list[Any]) -> Any:

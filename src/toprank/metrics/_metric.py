@@ -17,6 +17,7 @@ METRICS: dict[str, Callable[..., float]] = {}
 """All metrics, by the names that `get_scorer` knows."""
 
 _TEXTS = ROWS_TEXTS | {
+    "rows": ROWS_TEXTS["rows"].replace("array-like", "array-like or Dask array"),
     "weights_and_share": f"""{ROWS_TEXTS["weights"]}
 
 Returns

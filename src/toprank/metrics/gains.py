@@ -12,7 +12,7 @@ from scipy.special import expi
 
 from toprank.exceptions import InputError
 from toprank.metrics._metric import Weights, metric
-from toprank.ranking.tie_runs import Floats, TieRuns, tie_runs_of
+from toprank.ranking.tie_runs import Cut, Floats, TieRuns, rows_of
 
 # Up to here the discounts of the positions are added one by one, beyond it by an integral.
 _TABLE = 2**20
@@ -51,12 +51,18 @@ def ndcg_score(
     """
     if k is not None and not k > 0:
         raise InputError.of("k", k, "must be positive")
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True)
-    longest = runs.end[-1] if k is None else min(k, runs.end[-1])
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True)
+    return min(1.0, sum(rows.over_parts(_gain, k, down_to=None if k is None else Cut(k))))
+
+
+def _gain(runs: TieRuns, k: float | None) -> float:
+    """What a part of the list adds to the gain, divided by that of the ideal list."""
+    n = runs.all_positives + runs.all_negatives
+    longest = n if k is None else min(k, n)
     width = np.where(runs.end <= longest, runs.weight, np.maximum(longest - runs.start, 0.0))
     gain = _total_discount(runs.start, width) @ (runs.positives / runs.weight)
-    ideal = _total_discount(np.zeros(1), np.array([min(runs.true_positives[-1], longest)]))[0]
-    return min(1.0, float(gain / ideal))
+    ideal = _total_discount(np.zeros(1), np.array([min(runs.all_positives, longest)]))[0]
+    return float(gain / ideal)
 
 
 @metric
@@ -94,11 +100,17 @@ def bedroc_score(
     """
     if not 0 < alpha < np.inf:
         raise InputError.of("alpha", alpha, "must be positive and finite")
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
-    # The common factor of all sums, 1 / (exp(alpha / n) - 1), cancels. Below 1e-17 alpha makes no difference any more.
-    rate = max(float(alpha), 1e-17) / runs.end[-1]
-    positives, negatives = runs.true_positives[-1], runs.false_positives[-1]
-    return min(1.0, _above_smallest(runs, rate) / float(_lost(rate * positives) * _lost(rate * negatives)))
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
+    # below 1e-17 alpha makes no difference any more
+    return min(1.0, sum(rows.over_parts(_early_recognition, max(float(alpha), 1e-17))))
+
+
+def _early_recognition(runs: TieRuns, alpha: float) -> float:
+    """What a part of the list adds to the score."""
+    # the common factor of all sums, 1 / (exp(alpha / n) - 1), cancels
+    positives, negatives = runs.all_positives, runs.all_negatives
+    rate = alpha / (positives + negatives)
+    return _above_smallest(runs, rate) / float(_lost(rate * positives) * _lost(rate * negatives))
 
 
 def _lost(x: Any) -> Any:

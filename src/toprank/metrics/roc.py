@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from toprank.metrics._metric import Weights, metric
-from toprank.ranking.tie_runs import ROUNDING, check_share, tie_runs_of
+from toprank.ranking.tie_runs import ROUNDING, Cut, TieRuns, check_share, rows_of
 
 
 @metric
@@ -37,7 +37,8 @@ def tpr_at_fpr(
     0.6666666666666666
     """
     max_fpr = check_share("max_fpr", max_fpr)
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
+    runs = rows.runs_around(Cut(share=max_fpr, negatives=True))
     allowed = max_fpr * runs.false_positives[-1] * (1 + ROUNDING)
     n_runs = np.searchsorted(runs.false_positives, allowed, side="right")
     return float(runs.true_positives[n_runs - 1] / runs.true_positives[-1]) if n_runs else 0.0
@@ -67,10 +68,15 @@ def precision_at_recall(
     0.6666666666666666
     """
     min_recall = check_share("min_recall", min_recall)
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True)
-    wanted = min_recall * runs.true_positives[-1] * (1 - ROUNDING)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True)
+    return max(rows.over_parts(_largest_precision, min_recall))
+
+
+def _largest_precision(runs: TieRuns, min_recall: float) -> float:
+    """The largest precision at the end of a run of a part of the list; zero if none finds enough."""
+    wanted = min_recall * runs.all_positives * (1 - ROUNDING)
     first = np.searchsorted(runs.true_positives, wanted, side="left")
-    return float(np.max(runs.true_positives[first:] / runs.end[first:]))
+    return float(np.max(runs.true_positives[first:] / runs.end[first:], initial=0.0))
 
 
 @metric
@@ -125,20 +131,27 @@ def partial_auc_score(
     min_tpr = check_share("min_tpr", min_tpr)
     if min_tpr == 1:
         raise ValueError("min_tpr=1 leaves no area above it; use a value below 1")
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
-    fpr = np.concatenate([[0.0], runs.false_positives / runs.false_positives[-1]])
-    tpr = np.concatenate([[0.0], runs.true_positives / runs.true_positives[-1]])
-    fpr, tpr = _cut_right(fpr, tpr, max_fpr)
-    area = 0.0
-    if tpr[-1] > min_tpr:
-        tpr, fpr = _cut_left(tpr, fpr, min_tpr)
-        area = float(np.trapezoid(tpr - min_tpr, fpr))
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
+    right_end = None if max_fpr == 1 else Cut(share=max_fpr, negatives=True)
     largest = max_fpr * (1 - min_tpr)
-    area = min(area, largest)  # but for rounding
+    area = min(sum(rows.over_parts(_area, max_fpr, min_tpr, down_to=right_end)), largest)  # but for rounding
     if not standardized:
         return area
     chance = 0.5 * max(max_fpr - min_tpr, 0.0) ** 2
     return 0.5 * (1 + (area - chance) / (largest - chance))
+
+
+def _area(runs: TieRuns, max_fpr: float, min_tpr: float) -> float:
+    """Area under a part of the curve."""
+    fpr = np.append(runs.before[1], runs.false_positives) / runs.all_negatives
+    tpr = np.append(runs.before[0], runs.true_positives) / runs.all_positives
+    if fpr[0] >= max_fpr:
+        return 0.0
+    fpr, tpr = _cut_right(fpr, tpr, max_fpr)
+    if tpr[-1] <= min_tpr:
+        return 0.0
+    tpr, fpr = _cut_left(tpr, fpr, min_tpr)
+    return float(np.trapezoid(tpr - min_tpr, fpr))
 
 
 @metric
@@ -199,9 +212,13 @@ def optroc_accuracy(
     >>> optroc_accuracy([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.1])
     0.8
     """
-    runs = tie_runs_of(y_true, y_score, sample_weight, pos_label)
+    return max(rows_of(y_true, y_score, sample_weight, pos_label).over_parts(_largest_accuracy))
+
+
+def _largest_accuracy(runs: TieRuns) -> float:
+    """The largest accuracy of a threshold at the end of a run of a part of the list, or of none."""
     gain = max(0.0, float(np.max(runs.true_positives - runs.false_positives)))
-    return float((gain + runs.false_positives[-1]) / runs.end[-1])
+    return (gain + runs.all_negatives) / (runs.all_positives + runs.all_negatives)
 
 
 def _cut_right(x: Any, y: Any, limit: float) -> tuple[Any, Any]:

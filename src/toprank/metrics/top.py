@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from toprank.exceptions import InputError
 from toprank.metrics._metric import Weights, metric
-from toprank.ranking.tie_runs import ROUNDING, Rows, as_rows, check_share, rounding_errors, sums_before, tie_runs
+from toprank.ranking.tie_runs import ROUNDING, Cut, TieRuns, check_share, rounding_errors, rows_of, sums_before
 
 Average = Literal["micro", "macro"]
 
@@ -38,8 +38,7 @@ def positives_at_top(
     >>> positives_at_top([1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.7, 0.1])
     0.6666666666666666
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True, negatives=True)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True, negatives=True)
     above = rows.positive & (rows.score > rows.score[~rows.positive].max())
     return min(1.0, float(rows.weight[above].sum() / rows.weight[rows.positive].sum()))
 
@@ -86,7 +85,7 @@ def precision_at_k(
     >>> precision_at_k([1, 0, 0, 0], [0.9, 0.8, 0.7, 0.6], k=1, groups=["Mo", "Mo", "Tu", "Tu"])
     0.5
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, groups)
     top = _top_of_groups(rows, k)
     return _averaged(top.found, top.taken, average)
 
@@ -125,8 +124,7 @@ def recall_at_k(
     >>> recall_at_k([1, 0, 1, 1, 0], [0.9, 0.7, 0.6, 0.5, 0.1], k=3)
     0.6666666666666666
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label, groups)
-    rows.require(positives=True)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, groups, positives=True)
     top = _top_of_groups(rows, k)
     return _averaged(top.found, top.positives, average)
 
@@ -154,7 +152,7 @@ def precision_at_quantile(
     >>> precision_at_quantile([1, 0, 1, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], tau=0.25)
     0.5
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label)
     top = _top_of_groups(rows, share=check_share("tau", tau, low_open=True))
     return _averaged(top.found, top.taken, "micro")
 
@@ -194,8 +192,7 @@ def enrichment_factor(
     >>> enrichment_factor([1, 1, 0, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], fraction=0.25)
     4.0
     """
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(positives=True)
+    rows = rows_of(y_true, y_score, sample_weight, pos_label, positives=True)
     top = _top_of_groups(rows, share=check_share("fraction", fraction, low_open=True))
     return float(top.found[0] / top.taken[0] / (top.positives[0] / top.size[0]))
 
@@ -209,11 +206,17 @@ class _Top(NamedTuple):
     size: NDArray[Any]
 
 
-def _top_of_groups(rows: Rows, k: float = 1.0, share: float | None = None) -> _Top:
+def _top_of_groups(rows: Any, k: float = 1.0, share: float | None = None) -> _Top:
     """The k best of each group, or without groups the best share."""
     if not k > 0:
         raise InputError.of("k", k, "must be positive")
-    runs = tie_runs(rows)
+    if rows.group is None:
+        return _top_of_runs(rows.runs_around(Cut(k, share)), k, share)
+    tops = rows.over_groups(_top_of_runs, k, None, True)
+    return _Top(*map(np.concatenate, zip(*tops, strict=True)))
+
+
+def _top_of_runs(runs: TieRuns, k: float, share: float | None, grouped: bool = False) -> _Top:
     size = np.bincount(runs.group, weights=runs.weight)
     starts = np.searchsorted(runs.group, np.arange(len(size)))
     before = sums_before(runs.weight, starts)
@@ -224,7 +227,7 @@ def _top_of_groups(rows: Rows, k: float = 1.0, share: float | None = None) -> _T
     elif share is not None:
         exact = Fraction(share) * sum(map(Fraction, (before[-1], error[-1], runs.weight[-1])))
         k, rest = float(exact), float(exact - Fraction(float(exact)))
-    elif rows.group is None and k > size[0] * (1 + ROUNDING):
+    elif not grouped and k > size[0] * (1 + ROUNDING):
         text = "{k=:g} is longer than the list, which has {n:g} rows (sum of weights); use k <= {n:g}"
         raise InputError.saying(text, k=k, n=size[0])
     taken = np.clip(((k - before) + (rest - error)) / runs.weight, 0.0, 1.0)

@@ -3,23 +3,32 @@
 A ranked list is a sequence of *tie runs*: maximal sets of rows with the same score, best score first. Rows
 inside a run are in no order, so a metric may use only two numbers of a run: the weight of its positives and
 the weight of its negatives.
+
+Rows of Dask arrays stay in blocks, as `BlockRows` of `block_rows.py`. So a metric asks its rows for the runs around a
+cut, or for what a function makes of each part of the list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from toprank.arrays import is_dask
 from toprank.checks import is_missing, missing_values
 from toprank.exceptions import InputError
 from toprank.positive_class import did_you_mean, labels_text
 
+if TYPE_CHECKING:
+    from toprank.ranking.block_rows import BlockRows
+
 Floats = NDArray[np.float64]
+Found = TypeVar("Found")
 
 # A sum of weights carries rounding errors; a bound on a rate is not violated by less than this share.
 ROUNDING = 1e-12
@@ -34,31 +43,60 @@ class Rows:
     weight: Floats
     group: NDArray[Any] | None = None
 
-    def require(self, *, positives: bool = False, negatives: bool = False) -> None:
-        """Raise if a class that the metric divides by is missing."""
-        if positives and not self.positive.any():
-            raise without("positive", "the share of positives found")
-        if negatives and self.positive.all():
-            raise without("negative", "the share of false alarms")
+    def runs_around(self, cut: Cut) -> TieRuns:
+        """The tie runs; those far from a cut may be put together, but for rows in one memory none are."""
+        return tie_runs(self)
+
+    def over_parts(self, function: Callable[..., Found], *arguments: Any, down_to: Cut | None = None) -> list[Found]:
+        """What a function makes of the tie runs of each part of the list, here one; no run below a cut is needed."""
+        return [function(tie_runs(self), *arguments)]
+
+    def over_groups(self, function: Callable[..., Found], *arguments: Any) -> list[Found]:
+        """What a function makes of the tie runs of some groups, here of all."""
+        return [function(tie_runs(self), *arguments)]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a metric cuts the list: after a weight of rows, or of negatives, or after a share of it."""
+
+    weight: float = np.inf
+    share: float | None = None
+    negatives: bool = False
 
 
 @dataclass(frozen=True)
 class TieRuns:
-    """Weights of the positives and the negatives in each tie run: group by group, best score first."""
+    """Weights of the positives and the negatives in each tie run: group by group, best score first.
+
+    The runs may be a part of the list: `before` and `after` are the weights of positives and negatives around it.
+    """
 
     positives: Floats
     negatives: Floats
     group: NDArray[np.intp]
+    before: tuple[float, float] = (0.0, 0.0)
+    after: tuple[float, float] = (0.0, 0.0)
 
     @cached_property
     def true_positives(self) -> Floats:
         """Weight of positives down to and including each run."""
-        return np.cumsum(self.positives)
+        return np.asarray(self.before[0] + np.cumsum(self.positives))
 
     @cached_property
     def false_positives(self) -> Floats:
         """Weight of negatives down to and including each run."""
-        return np.cumsum(self.negatives)
+        return np.asarray(self.before[1] + np.cumsum(self.negatives))
+
+    @property
+    def all_positives(self) -> float:
+        """Weight of the positives of the list."""
+        return float(self.true_positives[-1] + self.after[0])
+
+    @property
+    def all_negatives(self) -> float:
+        """Weight of the negatives of the list."""
+        return float(self.false_positives[-1] + self.after[1])
 
     @cached_property
     def weight(self) -> Floats:
@@ -73,12 +111,12 @@ class TieRuns:
     @property
     def start(self) -> Floats:
         """Position in the list at which each run starts."""
-        return np.concatenate([[0.0], self.end[:-1]])
+        return np.concatenate([[sum(self.before)], self.end[:-1]])
 
     @property
     def negatives_after(self) -> Floats:
         """Weight of negatives below each run, added from the end: a difference of sums would have lost small ones."""
-        return np.concatenate([np.cumsum(self.negatives[:0:-1])[::-1], [0.0]])
+        return self.after[1] + np.concatenate([np.cumsum(self.negatives[:0:-1])[::-1], [0.0]])
 
 
 def without(kind: str, share: str) -> ValueError:
@@ -87,6 +125,30 @@ def without(kind: str, share: str) -> ValueError:
         f"y_true has no {kind} row with a positive weight, so {share} is undefined; check pos_label, or evaluate on a "
         "larger or stratified sample"
     )
+
+
+def rows_of(
+    y_true: Any,
+    y_score: Any,
+    sample_weight: Any,
+    pos_label: Any,
+    groups: Any = None,
+    *,
+    positives: bool = False,
+    negatives: bool = False,
+) -> Rows | BlockRows:
+    """The rows of a metric, of Dask arrays in blocks, of which some classes are needed."""
+    if is_dask(y_true) or is_dask(y_score):
+        from toprank.ranking.block_rows import block_rows
+
+        found: Rows | BlockRows = block_rows(y_true, y_score, sample_weight, pos_label, groups)
+    else:
+        found = as_rows(y_true, y_score, sample_weight, pos_label, groups)
+    if positives and not found.positive.any():
+        raise without("positive", "the share of positives found")
+    if negatives and found.positive.all():
+        raise without("negative", "the share of false alarms")
+    return found
 
 
 def as_rows(
@@ -141,6 +203,14 @@ def scores_and_weights(
         raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
     if sample_weight is None:
         return score, None
+    weight = weight_column(labels, sample_weight)
+    with np.errstate(over="ignore"):
+        check_weights(float(weight.sum()), float(weight.max()))
+    return score, weight
+
+
+def weight_column(labels: NDArray[Any], sample_weight: ArrayLike) -> Floats:
+    """Weights as a vector of finite numbers, none of them negative, one for each label."""
     weight = _as_float(column_or_1d(sample_weight, input_name="sample_weight"), "sample_weight")
     check_consistent_length(labels, weight)
     _require_finite(weight, "sample_weight", "weights must be finite; use 0 to leave a row out")
@@ -149,21 +219,27 @@ def scores_and_weights(
         raise ValueError(
             f"sample_weight[{row}] is {weight[row]}; weights must not be negative, use 0 to leave a row out"
         )
-    if not weight.any():
+    return weight
+
+
+def check_weights(total: float, largest: float) -> None:
+    """Check the sum of all weights and the largest one."""
+    if not largest > 0:
         raise ValueError("all sample weights are zero; at least one row must have a positive weight")
-    with np.errstate(over="ignore"):
-        if not np.isfinite(weight.sum()):
-            raise ValueError(f"the sum of the sample weights overflows, the largest is {weight.max():g}; scale them")
-    return score, weight
+    if not np.isfinite(total):
+        raise ValueError(f"the sum of the sample weights overflows, the largest is {largest:g}; scale them")
+
+
+def has_label(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
+    """Which rows carry `pos_label`, by default 1."""
+    positive = np.asarray(labels == (1 if pos_label is None else pos_label), dtype=bool)
+    return np.full(len(labels), False) if positive.ndim == 0 else positive  # NumPy compares text and number as a whole
 
 
 def positive_rows(labels: NDArray[Any], pos_label: Any) -> NDArray[np.bool_]:
     """Tell which rows carry `pos_label`, by default 1 where the other label is 0, -1 or False."""
     require_present(labels, "y_true", "drop such rows")
-    wanted = 1 if pos_label is None else pos_label
-    positive = np.asarray(labels == wanted, dtype=bool)
-    if positive.ndim == 0:  # NumPy compares a string with a number as a whole
-        positive = np.full(len(labels), False)
+    positive = has_label(labels, pos_label)
     if pos_label is not None and not positive.any():
         found = np.unique(labels).tolist()
         raise ValueError(
@@ -211,15 +287,6 @@ def tie_runs(rows: Rows) -> TieRuns:
         negatives=np.add.reduceat(np.where(positive, 0.0, weight), starts),
         group=np.zeros(len(starts), np.intp) if rows.group is None else group[starts].astype(np.intp),
     )
-
-
-def tie_runs_of(
-    y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any, **needed: bool
-) -> TieRuns:
-    """The tie runs of validated input, in which some classes are needed; see `Rows.require`."""
-    rows = as_rows(y_true, y_score, sample_weight, pos_label)
-    rows.require(**needed)
-    return tie_runs(rows)
 
 
 def sums_before(values: Floats, starts: NDArray[np.intp]) -> Floats:

@@ -1,0 +1,284 @@
+"""The rows of a metric in blocks: Dask arrays of labels and scores, never gathered in one place.
+
+What a metric reads at one place of the list needs the score there, which is an exact cut over the blocks, and a sum of
+each block above, at and below it. What reads a part of the list, or all of it, works on parts by score: every block
+sends each part its tie runs, and who has a part knows what is before and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import fsum
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from toprank.arrays import Floats, is_dask
+from toprank.matrices.block_order import Order
+from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
+from toprank.matrices.block_vector import BlockVector
+from toprank.matrices.dask_columns import as_dask_array, beside
+from toprank.ranking.tie_runs import (
+    ROUNDING,
+    Cut,
+    Rows,
+    TieRuns,
+    check_weights,
+    group_codes,
+    has_label,
+    label_column,
+    positive_rows,
+    require_present,
+    score_column,
+    tie_runs,
+    weight_column,
+)
+
+Found = TypeVar("Found")
+
+# Runs of a part that is put together in one place, about, and of a block from one score that it names to the next.
+_PART, _STEP = 2**21, 2**13
+# Labels of a block that are sent: of more than two there is an error.
+_MOST_LABELS = 100
+# From here on not every integer is a float.
+_LARGEST_INTEGER = 2**53
+
+
+@dataclass(frozen=True)
+class BlockRows:
+    """Validated rows with positive weight in blocks: what `Rows` is in one memory."""
+
+    pieces: Pieces
+    """`Rows` of each block; their groups are labels, not codes."""
+    score: BlockVector
+    positive: BlockVector
+    weight: BlockVector
+    totals: tuple[float, float]
+    """Weights of all positives and of all negatives."""
+    group: bool | None
+    """Whether the rows have groups; None if not."""
+
+    def runs_around(self, cut: Cut) -> TieRuns:
+        """Three runs: all rows above the score at which the list is cut, those that have it, and all below."""
+        sums = np.sum(fetched(on_each(_sums_around, [self.pieces], self._score_at(cut))), axis=0)
+        positives, negatives = sums[:, sums.sum(axis=0) > 0]
+        return TieRuns(positives, negatives, np.zeros(len(positives), np.intp))
+
+    def over_parts(self, function: Callable[..., Found], *arguments: Any, down_to: Cut | None = None) -> list[Found]:
+        """What a function makes of the tie runs of each part of the list, the best first, beside the part."""
+        lowest = None if down_to is None else self._score_at(down_to)
+        return fetched(on_each(function, [_parts_by_score(self.pieces, lowest)], *arguments))
+
+    def over_groups(self, function: Callable[..., Found], *arguments: Any) -> list[Found]:
+        """What a function makes of the tie runs of some groups, which are put together in one place."""
+        return fetched(on_each(function, [_parts_by_group(self.pieces)], *arguments))
+
+    def _score_at(self, cut: Cut) -> float:
+        """The largest score with more weight from there on than is before the cut; the smallest if there is none."""
+        chosen = ~self.positive if cut.negatives else slice(None)
+        weight = cut.weight
+        if cut.share is not None:
+            weight = cut.share * (self.totals[1] if cut.negatives else sum(self.totals)) * (1 + ROUNDING)
+        return Order.of(self.score[chosen], self.weight[chosen]).first_beyond(weight)
+
+
+def block_rows(y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any, groups: Any) -> BlockRows:
+    """Validate the input of a metric, each block beside its rows; an error names the block."""
+    name = "y_score" if is_dask(y_score) else "y_true"
+    rows = as_dask_array(y_score if is_dask(y_score) else y_true)
+    labels, scores = beside(rows, y_true, "y_true", name), beside(rows, y_score, "y_score", name)
+    weights, group = (
+        [None] * len(scores) if column is None else beside(rows, column, of, name)
+        for column, of in ((sample_weight, "sample_weight"), (groups, "groups"))
+    )
+    _check_labels(labels, pos_label)
+    pieces = stored(on_each(_checked, [labels, scores, weights, group], pos_label))
+    facts = np.array(fetched(on_each(_facts, [pieces])))
+    totals = fsum(facts[:, 1]), fsum(facts[:, 2])
+    check_weights(sum(totals), facts[:, 3].max())
+    lengths = facts[:, 0].astype(int).tolist()
+    return BlockRows(
+        pieces,
+        BlockVector.of(on_each(_score, [pieces]), lengths),
+        BlockVector.of(on_each(_positive, [pieces]), lengths, np.bool_),
+        BlockVector.of(on_each(_weight, [pieces]), lengths),
+        totals,
+        None if groups is None else True,
+    )
+
+
+def _check_labels(labels: Pieces, pos_label: Any) -> None:
+    distinct = [found for found in fetched(on_each(_distinct, [labels])) if len(found)]
+    if not distinct:
+        raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
+    positive_rows(np.concatenate(distinct), pos_label)
+
+
+def _distinct(labels: Any) -> Any:
+    column = label_column(np.asarray(labels), "y_true")
+    require_present(column, "y_true", "drop such rows")
+    return np.unique(column)[:_MOST_LABELS]
+
+
+def _checked(labels: Any, scores: Any, weights: Any, groups: Any, pos_label: Any) -> Rows:
+    """The rows of a block that have a weight."""
+    labels, score = label_column(np.asarray(labels), "y_true"), score_column(np.asarray(scores), "y_score")
+    check_consistent_length(labels, score)
+    if score.dtype.kind != "f":
+        if len(score) and max(abs(int(score.max())), abs(int(score.min()))) > _LARGEST_INTEGER:
+            raise ValueError("scores in blocks must be floats, or integers up to 2**53")
+        score = score.astype(np.float64)
+    positive = has_label(labels, pos_label)
+    weight = np.ones(len(labels)) if weights is None else weight_column(labels, np.asarray(weights))
+    group = None if groups is None else label_column(np.asarray(groups), "groups")
+    if group is not None:
+        check_consistent_length(labels, group)
+        require_present(group, "groups", "give such rows a group of their own or drop them")
+    return _some(Rows(score, positive, weight, group), weight > 0)
+
+
+def _some(rows: Rows, chosen: Any) -> Rows:
+    group = None if rows.group is None else rows.group[chosen]
+    return Rows(rows.score[chosen], rows.positive[chosen], rows.weight[chosen], group)
+
+
+def _facts(rows: Rows) -> tuple[float, float, float, float]:
+    """Number of rows, weight of the positives and of the negatives, and the largest weight."""
+    with np.errstate(over="ignore"):
+        positives, negatives = rows.weight[rows.positive].sum(), rows.weight[~rows.positive].sum()
+    return len(rows.score), float(positives), float(negatives), float(np.max(rows.weight, initial=0.0))
+
+
+def _score(rows: Rows) -> Any:
+    return rows.score
+
+
+def _positive(rows: Rows) -> Any:
+    return rows.positive
+
+
+def _weight(rows: Rows) -> Any:
+    return rows.weight
+
+
+def _sums_around(rows: Rows, score: float) -> Floats:
+    """Weights of the positives and of the negatives above, at and below a score."""
+    place = 1 - (rows.score > score).astype(np.intp) + (rows.score < score)
+    return np.array([np.bincount(place[of], rows.weight[of], 3) for of in (rows.positive, ~rows.positive)])
+
+
+# Parts of the list by score.
+
+
+@dataclass(frozen=True)
+class _ScoredRuns:
+    """Tie runs with their scores, in falling order."""
+
+    score: Any
+    positives: Floats
+    negatives: Floats
+
+    @classmethod
+    def of(cls, score: Any, positives: Floats, negatives: Floats) -> _ScoredRuns:
+        """Sort, and add up what has the same score."""
+        order = np.argsort(score)[::-1]
+        score = score[order]
+        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1])) if len(score) else np.zeros(0, np.intp)
+        sums = [np.add.reduceat(of[order], starts) if len(starts) else of[:0] for of in (positives, negatives)]
+        return cls(score[starts], *sums)
+
+    def __getitem__(self, runs: slice) -> _ScoredRuns:
+        return _ScoredRuns(self.score[runs], self.positives[runs], self.negatives[runs])
+
+    def n_from(self, score: Any) -> Any:
+        """How many runs have a score or a larger one."""
+        return len(self.score) - np.searchsorted(self.score[::-1], score, side="left")
+
+    def sums(self, ends: Any) -> Floats:
+        """Weights of the positives and of the negatives from each of some places to the next, and from the last on."""
+        before = [np.append(0.0, np.cumsum(of)) for of in (self.positives, self.negatives)]
+        places = np.concatenate([[0], ends, [len(self.score)]]).astype(np.intp)
+        return np.array([np.diff(of[places]) for of in before])
+
+
+def _parts_by_score(pieces: Pieces, lowest: float | None) -> list[Piece]:
+    """Tie runs of parts of the list, the best first, down to a score."""
+    runs = stored(on_each(_scored_runs, [pieces]))
+    ends = _ends(np.concatenate(fetched(on_each(_named, [runs], lowest))), lowest)
+    sums = np.sum(fetched(on_each(_sums_of_parts, [runs], ends)), axis=0)
+    before = np.cumsum(sums, axis=1) - sums
+    after = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums
+    columns = [[tuple(part) for part in of.T.tolist()][: len(ends)] for of in (before, after)]
+    highs = [np.inf, *ends[:-1].tolist()]
+    slices = [on_each(_runs_between, [[block] * len(ends), highs, ends.tolist()]) for block in runs]
+    return on_each(_put_together, [*slices, *columns])
+
+
+def _ends(named: Floats, lowest: float | None) -> Floats:
+    """The smallest scores of the parts, in falling order; below the last one there is nothing that is needed."""
+    values = np.unique(named)[::-1]
+    n_parts = min(-(-len(named) * _STEP // _PART), len(values))
+    ends = values[np.arange(1, n_parts + 1) * len(values) // n_parts - 1]
+    return ends if lowest is None else np.append(ends[ends > lowest], lowest)
+
+
+def _scored_runs(rows: Rows) -> _ScoredRuns:
+    positives, negatives = np.where(rows.positive, rows.weight, 0.0), np.where(rows.positive, 0.0, rows.weight)
+    return _ScoredRuns.of(rows.score.astype(np.float64), positives, negatives)
+
+
+def _named(runs: _ScoredRuns, lowest: float | None) -> Floats:
+    """Some scores, evenly spread, with the smallest one."""
+    some = runs.score if lowest is None else runs.score[: runs.n_from(lowest)]
+    return np.append(some[_STEP - 1 :: _STEP], some[-1:])
+
+
+def _sums_of_parts(runs: _ScoredRuns, ends: Floats) -> Floats:
+    return runs.sums(runs.n_from(ends))
+
+
+def _runs_between(runs: _ScoredRuns, above: float, lowest: float) -> _ScoredRuns:
+    return runs[slice(int(runs.n_from(above)) if np.isfinite(above) else 0, int(runs.n_from(lowest)))]
+
+
+def _put_together(*parts_and_ends: Any) -> TieRuns:
+    """The tie runs of a part out of those of all blocks."""
+    *parts, before, after = parts_and_ends
+    score, positives, negatives = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("score", "positives", "negatives")
+    )
+    runs = _ScoredRuns.of(score, positives, negatives)
+    return TieRuns(runs.positives, runs.negatives, np.zeros(len(runs.score), np.intp), before, after)
+
+
+# Parts by group.
+
+
+def _parts_by_group(pieces: Pieces) -> list[Piece]:
+    """Tie runs of whole groups, in the order of their labels."""
+    found = fetched(on_each(_groups, [pieces]))
+    labels, codes = np.unique(np.concatenate([names for names, _ in found if len(names)]), return_inverse=True)
+    n_rows = np.bincount(codes, np.concatenate([counts for _, counts in found]))
+    part = (np.cumsum(n_rows) - n_rows) // _PART
+    firsts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+    members = np.split(labels, firsts[1:])
+    slices = [on_each(_rows_of_groups, [[block] * len(members), members]) for block in pieces]
+    return on_each(_groups_together, slices)
+
+
+def _groups(rows: Rows) -> Any:
+    return np.unique(np.asarray(rows.group), return_counts=True)
+
+
+def _rows_of_groups(rows: Rows, labels: Any) -> Rows:
+    return _some(rows, np.isin(np.asarray(rows.group), labels))
+
+
+def _groups_together(*parts: Rows) -> TieRuns:
+    score, positive, weight, group = (
+        np.concatenate([getattr(part, name) for part in parts if len(part.score)])
+        for name in ("score", "positive", "weight", "group")
+    )
+    return tie_runs(Rows(score, positive, weight, group_codes(group)))
