@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ranking": {"matrices"},  # vectors in blocks and cuts among them, for lists that are not in one memory
     "solvers": {"formulations", "matrices"},
     "metrics": {"ranking"},
-    "decision": {"base", "ranking"},
+    "decision": {"base", "matrices", "ranking"},  # matrices for order statistics of rows in blocks
     "estimators": {"base", "formulations", "matrices", "solvers"},
     # LeafFeatures gives a matrix; TopForest fits a head of the family to it and chooses it by metrics of the top
     "trees": {"base", "estimators", "matrices", "metrics"},

@@ -84,8 +84,8 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Score minus threshold."""
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The positive class where the decision function is above zero.
+    def predict(self, X: Any) -> Any:
+        """The positive class where the decision function is above zero; a Dask array where that is one.
 
         {rows_to_classify}
 
@@ -94,8 +94,7 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
         ndarray of shape (n_samples,)
             Labels out of `classes_`.
         """
-        above = self.decision_function(X) > 0
-        return np.asarray(self.classes_[above.astype(np.intp)])
+        return labels_of(self.decision_function(X) > 0, self.classes_)
 
     predict_proba = NoProbabilities()
     predict_log_proba = NoProbabilities()
@@ -105,6 +104,13 @@ class BinaryClassifier(ClassifierMixin, Estimator, ABC):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+def labels_of(positive: Any, classes: NDArray[Any]) -> Any:
+    """The second of two classes where a row is positive, else the first; of a Dask array one too."""
+    if hasattr(positive, "map_blocks"):
+        return positive.map_blocks(labels_of, classes, dtype=classes.dtype, meta=classes[:0])
+    return np.asarray(classes[positive.astype(np.intp)])
 
 
 @contextmanager

@@ -29,10 +29,10 @@ class Coding:
     classes: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, y: NDArray[Any], owner: Any, estimators: Iterable[Any], pos_label: Any) -> Self:
+    def of(cls, y: NDArray[Any], owner: Any, estimators: Iterable[Any], pos_label: Any, counts: Any = None) -> Self:
         """The coding of labels; the positive one is that which is named, here or by an estimator inside."""
         named = [pos_label, *(label for one in estimators for label in named_inside(one))]
-        return cls(two_classes(y, owner, agreed(named)))
+        return cls(two_classes(y, owner, agreed(named), counts=counts))
 
     @property
     def as_given(self) -> bool:
@@ -110,11 +110,14 @@ def agreed(named: Iterable[Any]) -> Any:
     return different[0] if different else None
 
 
-def coding_of(wrapper: Any, y: NDArray[Any]) -> Coding:
-    """The coding of a wrapper; a frozen estimator keeps its own classes, which must be those that are asked for."""
+def coding_of(wrapper: Any, y: NDArray[Any], counts: Any = None) -> Coding:
+    """The coding of a wrapper; a frozen estimator keeps its own classes, which must be those that are asked for.
+
+    `counts` says how many rows each label stands for, where that is not one.
+    """
     inner = wrapper.estimator
     if not isinstance(inner, FrozenEstimator) or not hasattr(inner, "classes_"):
-        return Coding.of(y, wrapper, [inner], wrapper.pos_label)
+        return Coding.of(y, wrapper, [inner], wrapper.pos_label, counts)
     classes = two_classes(inner.classes_, wrapper, np.asarray(inner.classes_)[-1])
     if wrapper.pos_label is not None and wrapper.pos_label != classes[1]:
         raise InputError.of(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import is_dask
 from toprank.checks import require_choice
 
 RESPONSES = ("decision_function", "predict_proba")
@@ -17,11 +18,25 @@ def check_response_method(response_method: str) -> None:
     require_choice("response_method", response_method, ("auto", *RESPONSES))
 
 
-def scores_of(model: Any, X: Any, response_method: str = "auto") -> NDArray[Any]:
-    """Scores of rows under a fitted model, larger for the second class.
+def scores_of(model: Any, X: Any, response_method: str = "auto") -> Any:
+    """Scores of rows under a fitted model, larger for the second class; a Dask array for what Dask has.
 
     "auto" takes the decision function where there is one, as probabilities may round to 0 and 1.
     """
+    if is_dask(X):
+        from toprank.matrices.dask_columns import is_frame, row_by_row
+
+        one_row = X._meta_nonempty[:1] if is_frame(X) else np.zeros((1, X.shape[1]), X.dtype)
+        dtype = _scores(model, one_row, response_method).dtype
+        return row_by_row(_scores_of_block, X, model, response_method, dtype, dtype=dtype)
+    return _scores(model, X, response_method)
+
+
+def _scores_of_block(X: Any, model: Any, response_method: str, dtype: Any) -> NDArray[Any]:
+    return _scores(model, X, response_method) if X.shape[0] else np.zeros(0, dtype)
+
+
+def _scores(model: Any, X: Any, response_method: str) -> NDArray[Any]:
     wanted = RESPONSES if response_method == "auto" else (response_method,)
     method = next((name for name in wanted if hasattr(model, name)), None)
     if method is None:

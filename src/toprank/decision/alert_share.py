@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.arrays import is_dask
 from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import require_flag, require_share
 from toprank.decision._labels import coding_of
@@ -121,7 +122,7 @@ class AlertShareClassifier(PassesProbabilities):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             Two classes, of which `pos_label` is the positive one.
@@ -132,11 +133,16 @@ class AlertShareClassifier(PassesProbabilities):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y, type(self).__name__)
+        if not is_dask(X):
+            X, y = check_rows(X, y, type(self).__name__)
         if _routing_enabled():
             params = dict(process_routing(self, "fit", **params).estimator.fit)
         with anew_or_unchanged(self):
-            self._fit(X, y, params)
+            if is_dask(X):
+                self._fit_blocks(X, y, params)
+            else:
+                self._fit(X, y, params)
+            take_names(self, self.estimator_)
         return self
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
@@ -144,24 +150,45 @@ class AlertShareClassifier(PassesProbabilities):
         coding = coding_of(self, y)
         self.classes_ = np.asarray(coding.classes)
         train, held_out = self._split(kept, y)
-        above = floor(self.share * (len(held_out) + 1) * (1 + ROUNDING)) - 1
-        if above < 0:
-            raise InputError.saying(
-                "{share=} needs at least {needed} held-out rows, got {n}; give more rows, or use a larger share",
-                share=self.share,
-                needed=ceil((1 - ROUNDING) / self.share) - 1,
-                n=len(held_out),
-            )
+        self._set_rank(len(held_out))
         self.estimator_ = coding.told(clone_for_scores(self.estimator))
         if not isinstance(self.estimator, FrozenEstimator):
             labels = coding.codes(y)[train]
             self.estimator_.fit(_safe_indexing(X, train), labels, **row_arguments(X, params, train))
         scores = score_column(scores_of(self.estimator_, _safe_indexing(X, held_out), self.response_method), "scores")
-        self.n_calibration_ = len(held_out)
-        self.rank_ = len(held_out) - above
-        self.expected_share_ = (above + 1) / (len(held_out) + 1)
         self.threshold_ = raised_order_statistic(scores, self.rank_)
-        take_names(self, self.estimator_)
+
+    def _fit_blocks(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        from toprank.decision._blocks import held_out_rows, labelled_blocks, scores_in_blocks
+
+        rows = labelled_blocks(self, X, y, params)
+        self.classes_ = np.asarray(rows.coding.classes)
+        self.estimator_ = rows.coding.told(clone_for_scores(self.estimator))
+        held_out = rows.kept
+        if not isinstance(self.estimator, FrozenEstimator):
+            held_out, _ = held_out_rows(rows.kept, self.holdout, self.shuffle, self.random_state)
+            train = rows.kept & ~held_out
+            if not (train & rows.positive).any() or not (train & ~rows.positive).any():
+                raise self._one_class_left(np.count_nonzero(train), np.count_nonzero(held_out))
+        self._set_rank(int(np.count_nonzero(held_out)))
+        if not isinstance(self.estimator, FrozenEstimator):
+            rows.fitted(self.estimator_, train)
+        scores = scores_of(self.estimator_, rows.X, self.response_method)
+        self.threshold_ = raised_order_statistic(scores_in_blocks(scores, held_out), self.rank_)
+
+    def _set_rank(self, n: int) -> None:
+        """Set which of n held-out scores is the threshold."""
+        above = floor(self.share * (n + 1) * (1 + ROUNDING)) - 1
+        if above < 0:
+            raise InputError.saying(
+                "{share=} needs at least {needed} held-out rows, got {n}; give more rows, or use a larger share",
+                share=self.share,
+                needed=ceil((1 - ROUNDING) / self.share) - 1,
+                n=n,
+            )
+        self.n_calibration_ = n
+        self.rank_ = n - above
+        self.expected_share_ = (above + 1) / (n + 1)
 
     def _split(self, rows: Rows, y: NDArray[Any]) -> tuple[Rows, Rows]:
         """Rows to train on and rows held out."""
@@ -171,14 +198,17 @@ class AlertShareClassifier(PassesProbabilities):
         n_train = len(rows) - ceil(self.holdout * len(rows))
         train, held_out = np.sort(order[:n_train]), np.sort(order[n_train:])
         if len(np.unique(y[train])) < 2:
-            raise InputError.saying(
-                "{holdout=} {leaves}; hold out fewer, or give more rows",
-                elsewhere="setting {n} rows aside for the threshold {leaves}; give more rows",
-                leaves=f"leaves only one class among the {n_train} rows to train on",
-                holdout=self.holdout,
-                n=len(held_out),
-            )
+            raise self._one_class_left(n_train, len(held_out))
         return train, held_out
+
+    def _one_class_left(self, n_train: int, n_held_out: int) -> InputError:
+        return InputError.saying(
+            "{holdout=} {leaves}; hold out fewer, or give more rows",
+            elsewhere="setting {n} rows aside for the threshold {leaves}; give more rows",
+            leaves=f"leaves only one class among the {n_train} rows to train on",
+            holdout=self.holdout,
+            n=n_held_out,
+        )
 
     def _check_parameters(self) -> None:
         require_share("share", self.share)
@@ -202,8 +232,8 @@ class AlertShareClassifier(PassesProbabilities):
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score minus threshold: above zero means positive.
+    def decision_function(self, X: Any) -> Any:
+        """Score minus threshold: above zero means positive. Of rows that Dask has a Dask array.
 
         {rows_and_scores}
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.arrays import is_dask
 from toprank.base import anew_or_unchanged, clone_for_scores
 from toprank.checks import is_count, require_choice, require_confidence, require_flag, require_share
 from toprank.decision._labels import coding_of
@@ -173,7 +175,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             Two classes, of which `pos_label` is the positive one. For a frozen estimator negatives are enough.
@@ -185,10 +187,15 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y, type(self).__name__)
+        if not is_dask(X):
+            X, y = check_rows(X, y, type(self).__name__)
         fit_params, split_params = self._route(params)
         with anew_or_unchanged(self):
-            self._fit(X, y, fit_params, split_params)
+            if is_dask(X):
+                self._fit_blocks(X, y, fit_params)
+            else:
+                self._fit(X, y, fit_params, split_params)
+            take_names(self, self.estimators_[0])
         return self
 
     def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
@@ -199,7 +206,41 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
         splits = self._splits(X, y, kept, negative, split_params)
         fit = self._fit_pooled if self.combine == "refit" and len(splits) > 1 else self._fit_each
         fit(coding.told(clone_for_scores(self.estimator)), X, coding.codes(y), splits, fit_params, int(negative.sum()))
-        take_names(self, self.estimators_[0])
+
+    def _fit_blocks(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """One model and its threshold; in blocks a share of the negatives is held out, or the model is frozen."""
+        from toprank.decision._blocks import labelled_blocks, scores_in_blocks
+
+        rows = labelled_blocks(self, X, y, params)
+        self.classes_ = np.asarray(rows.coding.classes)
+        negative = (rows.kept & ~rows.positive).stored()
+        n, held_out = int(np.count_nonzero(negative)), negative
+        model = rows.coding.told(clone_for_scores(self.estimator))
+        if isinstance(self.estimator, FrozenEstimator):
+            rule = self._rule(n, n)
+        else:
+            held_out, train = self._split_of_blocks(rows, negative)
+            rule = self._rule(int(np.count_nonzero(held_out)), n)
+            model = rows.fitted(model, train)
+        scores = scores_in_blocks(scores_of(model, rows.X, self.response_method), held_out)
+        self.estimators_, self.thresholds_ = [model], np.array([rule.threshold(scores)])
+        self._describe(rule, guaranteed=True)
+
+    def _split_of_blocks(self, rows: Any, negative: Any) -> tuple[Any, Any]:
+        """Held-out negatives, and the rows to train on."""
+        from toprank.decision._blocks import before, held_out_rows
+
+        if not isinstance(self.cv, Real) or isinstance(self.cv, Integral):
+            raise InputError.saying(
+                "{cv=} is for rows in one memory; of a Dask array a share is held out, such as cv=0.5, or all "
+                "negatives are, for a FrozenEstimator",
+                cv=self.cv,
+            )
+        held_out, first = held_out_rows(negative, self.cv, self.shuffle, self.random_state)
+        train = rows.kept & (~held_out if self.shuffle else before(rows.kept, first))
+        if not (train & rows.positive).any() or not (train & ~rows.positive).any():
+            raise self._one_class_left(int(np.count_nonzero(negative)), int(np.count_nonzero(rows.kept)))
+        return held_out, train
 
     def _check_parameters(self) -> None:
         require_share("max_fpr", self.max_fpr)
@@ -227,13 +268,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
         if isinstance(self.cv, Real):
             splits = self._own_splits(rows, negatives)
             if any(len(np.unique(negative[train])) < 2 for train, _ in splits):
-                there = f"there are {len(negatives)} negatives and {len(rows) - len(negatives)} positives"
-                raise InputError.saying(
-                    "{cv=} {leaves}; hold out fewer, for instance by cv=0.5, or give more rows",
-                    elsewhere="setting negatives aside for {max_fpr} {leaves}; give more rows",
-                    leaves=f"leaves only one class to train on, as it holds out all rows of the other: {there}",
-                    cv=self.cv,
-                )
+                raise self._one_class_left(len(negatives), len(rows))
             return splits
         pairs = splits_of(self.cv, X, y, classifier=True, **params)
         usable = [_usable(train, test, kept, negative) for train, test in pairs]
@@ -244,6 +279,15 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
                     "both classes in their train part, or a share such as cv=0.5"
                 )
         return usable
+
+    def _one_class_left(self, n_negatives: int, n: int) -> InputError:
+        there = f"there are {n_negatives} negatives and {n - n_negatives} positives"
+        return InputError.saying(
+            "{cv=} {leaves}; hold out fewer, for instance by cv=0.5, or give more rows",
+            elsewhere="setting negatives aside for {max_fpr} {leaves}; give more rows",
+            leaves=f"leaves only one class to train on, as it holds out all rows of the other: {there}",
+            cv=self.cv,
+        )
 
     def _own_splits(self, rows: Rows, negatives: Rows) -> Splits:
         """A share of the negatives, or folds of them."""
@@ -318,8 +362,8 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
         self.fpr_bound_ = rule.fpr_upper_bound
         self.guaranteed_ = guaranteed
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score minus threshold, of several models the smallest: above zero means positive.
+    def decision_function(self, X: Any) -> Any:
+        """Score minus threshold, of several models the smallest: above zero means positive. Of Dask a Dask array.
 
         {rows_and_scores}
         """
@@ -330,7 +374,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
             scores_of(model, X, self.response_method).astype(np.float64) - threshold
             for model, threshold in zip(self.estimators_, self.thresholds_, strict=True)
         ]
-        return np.asarray(np.min(margins, axis=0))
+        return reduce(np.minimum, margins)
 
     def _models(self) -> list[Any]:
         return list(getattr(self, "estimators_", []))

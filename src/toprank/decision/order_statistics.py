@@ -17,7 +17,6 @@ from sys import float_info
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, betaincinv
 
 from toprank.checks import require_confidence, require_share
@@ -69,20 +68,25 @@ class ThresholdRule:
         """The smallest rate that is not exceeded with the given confidence; at most `max_fpr`."""
         return fpr_upper_bound(self.n_negatives, self.rank, self.confidence)
 
-    def threshold(self, scores: ArrayLike) -> float:
+    def threshold(self, scores: Any) -> float:
         """The threshold for the scores of the held-out negatives: the order statistic and a few rounding errors."""
-        values = score_column(scores, "scores")
+        values = scores if hasattr(scores, "lengths") else score_column(scores, "scores")
         if len(values) != self.n_negatives:
             raise ValueError(f"the rule is for {self.n_negatives} scores, got {len(values)}")
         return raised_order_statistic(values, self.rank)
 
 
-def raised_order_statistic(values: NDArray[Any], rank: int) -> float:
+def raised_order_statistic(values: Any, rank: int) -> float:
     """The order statistic of some scores, 1 for the smallest, raised by a few rounding errors."""
     if values.dtype.kind != "f":
         values = values.astype(np.float64)
-    kth = float(np.partition(values, rank - 1)[rank - 1])
-    size = max(abs(kth), float(np.median(np.abs(values))))
+    if hasattr(values, "lengths"):  # of rows in blocks
+        from toprank.matrices.block_statistics import kth_largest, median_size
+
+        kth, middle = kth_largest(values, len(values) - rank + 1), median_size(values)
+    else:
+        kth, middle = float(np.partition(values, rank - 1)[rank - 1]), float(np.median(np.abs(values)))
+    size = max(abs(kth), middle)
     # one more step: adding the margin rounds too
     return float(np.nextafter(kth + _ROUNDINGS * float(np.finfo(values.dtype).eps) * size, np.inf))
 

@@ -12,7 +12,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from toprank.base import anew_or_unchanged, clone_for_scores
+from toprank.arrays import is_dask
+from toprank.base import anew_or_unchanged, clone_for_scores, labels_of
 from toprank.checks import is_count
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
@@ -85,7 +86,7 @@ class TopKClassifier(WrapsClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
             Rows, as the estimator takes them.
         y : array-like of shape (n_samples,)
             Two classes, of which `pos_label` is the positive one.
@@ -95,18 +96,34 @@ class TopKClassifier(WrapsClassifier):
         {fitted}
         """
         self._check_parameters()
-        X, y = check_rows(X, y, type(self).__name__)
+        if not is_dask(X):
+            X, y = check_rows(X, y, type(self).__name__)
         if _routing_enabled():
             params = dict(process_routing(self, "fit", **params).estimator.fit)
-        rows_with_weight(y, params)
         with anew_or_unchanged(self):
-            coding = coding_of(self, y)
-            self.classes_ = np.asarray(coding.classes)
-            self.estimator_ = coding.told(clone_for_scores(self.estimator))
-            if not isinstance(self.estimator, FrozenEstimator):
-                self.estimator_.fit(X, coding.codes(y), **row_arguments(X, params))
+            if is_dask(X):
+                self._fit_blocks(X, y, params)
+            else:
+                self._fit(X, y, params)
             take_names(self, self.estimator_)
         return self
+
+    def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        rows_with_weight(y, params)
+        coding = coding_of(self, y)
+        self.classes_ = np.asarray(coding.classes)
+        self.estimator_ = coding.told(clone_for_scores(self.estimator))
+        if not isinstance(self.estimator, FrozenEstimator):
+            self.estimator_.fit(X, coding.codes(y), **row_arguments(X, params))
+
+    def _fit_blocks(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        from toprank.decision._blocks import labelled_blocks
+
+        rows = labelled_blocks(self, X, y, params)
+        self.classes_ = np.asarray(rows.coding.classes)
+        self.estimator_ = rows.coding.told(clone_for_scores(self.estimator))
+        if not isinstance(self.estimator, FrozenEstimator):
+            rows.fitted(self.estimator_, rows.kept)
 
     def _check_parameters(self) -> None:
         check_response_method(self.response_method)
@@ -131,8 +148,8 @@ class TopKClassifier(WrapsClassifier):
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         )
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Scores of the estimator, by which rows are ordered; zero is no threshold here.
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the estimator, by which rows are ordered; zero is no threshold here. Of Dask a Dask array.
 
         {rows_and_scores}
         """
@@ -140,13 +157,13 @@ class TopKClassifier(WrapsClassifier):
         warn_of_sorted_scorer(self.classes_)
         return scores_of(self.estimator_, X, self.response_method)
 
-    def predict(self, X: Any, groups: ArrayLike | None = None) -> NDArray[Any]:
-        """The positive class for the best rows of each group.
+    def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """The positive class for the best rows of each group; a Dask array, of rows that Dask has.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            A batch of rows.
+        X : {array-like, sparse matrix, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
+            A batch of rows; one of Dask is scored at once and keeps its scores in blocks.
         groups : array-like of shape (n_samples,), optional
             The group of each row, such as its day; by default all rows are one group.
 
@@ -155,8 +172,18 @@ class TopKClassifier(WrapsClassifier):
         ndarray of shape (n_samples,)
             Labels out of `classes_`.
         """
-        chosen = best_rows(self.decision_function(X), k=self.k, share=self.share, groups=groups)
-        return np.asarray(self.classes_[chosen.astype(np.intp)])
+        scores = self.decision_function(X)
+        if not is_dask(scores):
+            return labels_of(best_rows(scores, k=self.k, share=self.share, groups=groups), self.classes_)
+        if groups is not None:
+            raise InputError.saying(
+                "groups are for rows in one memory, and X is a {kind} of Dask; predict the rows of each group by "
+                "themselves, or use AlertShareClassifier, which decides each row alone",
+                kind=type(X).__name__,
+            )
+        from toprank.decision._blocks import best_in_blocks
+
+        return labels_of(best_in_blocks(scores, self.k, self.share, ROUNDING), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -233,22 +233,6 @@ class TopClassifier(BinaryClassifier):
         X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
 
-    def predict(self, X: Any) -> Any:
-        """The positive class where the decision function is above zero. Of a Dask array it is one too.
-
-        {rows_to_classify}
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        if is_dask(X):
-            from toprank.estimators._blocks import lazy_labels
-
-            return lazy_labels(self.decision_function(X), self.classes_)
-        return super().predict(X)
-
     def _check_parameters(self) -> None:
         require_moderate("alpha", self.alpha, "use a value such as 0.1")
         require_positive("tol", self.tol, "use a value such as 1e-4")

@@ -16,7 +16,7 @@ from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
 from toprank.matrices.block_tasks import fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector
-from toprank.matrices.dask_columns import beside, blocks_of
+from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
 
 # Labels of a block that are sent: of more than two classes there is an error.
 _MOST_LABELS = 5
@@ -35,11 +35,9 @@ class Labelled:
 
 def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
     """Check the blocks, in one pass for the labels and one for all, and set `classes_` of the estimator."""
-    X = _rows(X)
-    _check_feature_names(estimator, X, reset=True)
-    _check_n_features(estimator, X, reset=True)
-    blocks, labels = blocks_of(X), beside(X, y, "y")
-    weights = [None] * len(blocks) if sample_weight is None else beside(X, sample_weight, "sample_weight")
+    X = _checked_columns(estimator, X, reset=True)
+    blocks, labels = blocks_of(X), beside(lengths_of(X), y, "y")
+    weights = [None] * len(blocks) if sample_weight is None else beside(lengths_of(X), sample_weight, "sample_weight")
     estimator.classes_ = _classes(estimator, labels)
     numbers = list(range(len(blocks)))
     pieces = stored(on_each(_checked, [blocks, labels, weights, numbers], estimator.classes_, X.shape[1]))
@@ -55,32 +53,29 @@ def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Label
 
 def lazy_scores(model: Any, X: Any) -> Any:
     """A Dask array of what `decision_function` gives for each block."""
-    X = _rows(X)
-    _check_n_features(model, X, reset=False)
+    X = _checked_columns(model, X, reset=False)
     light = copy(model)
-    vars(light).pop("_solution", None)
-    dtype = model.intercept_.dtype
-    return X.map_blocks(_scored, light, drop_axis=1, dtype=dtype, meta=np.zeros(0, dtype))
-
-
-def lazy_labels(scores: Any, classes: Any) -> Any:
-    """A Dask array of the classes that belong to scores."""
-    return scores.map_blocks(_labelled, classes, dtype=classes.dtype, meta=classes[:0])
+    for name in ("_solution", "feature_names_in_"):  # the names are checked here, once for all blocks
+        vars(light).pop(name, None)
+    return row_by_row(_scored, X, light, dtype=model.intercept_.dtype)
 
 
 def _scored(block: Any, model: Any) -> Any:
     return model.decision_function(block)
 
 
-def _labelled(scores: Any, classes: Any) -> Any:
-    return classes[(scores > 0).astype(np.intp)]
+def _checked_columns(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A Dask array whose blocks have all columns; number and names of these are set or checked, as with pandas."""
+    _check_feature_names(estimator, X._meta if is_frame(X) else X, reset=reset)
+    X = _rows(numbers_of_frame(X) if is_frame(X) else X)
+    _check_n_features(estimator, X, reset=reset)
+    return X
 
 
 def _rows(X: Any) -> Any:
-    """A Dask array whose blocks have all columns."""
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
         raise InputError.saying(
-            "X is a {kind} of Dask; use a Dask array, for instance X.to_dask_array(lengths=True)", kind=type(X).__name__
+            "X is a {kind} of Dask; use a Dask array or dataframe of two dimensions", kind=type(X).__name__
         )
     if X.ndim != 2:
         raise InputError.saying("X must have two dimensions, got a Dask array of {ndim}", ndim=X.ndim)

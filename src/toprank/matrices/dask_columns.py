@@ -2,58 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from toprank.arrays import is_dask
 from toprank.exceptions import InputError
-from toprank.matrices.block_tasks import Piece
+from toprank.matrices.block_tasks import Piece, on_each
 
 
-def as_dask_array(values: Any) -> Any:
-    """A Dask array, of a dataframe or a series of Dask too."""
-    return values if hasattr(values, "rechunk") else values.to_dask_array()
+def is_frame(X: Any) -> bool:
+    """Whether what Dask has is a dataframe."""
+    return hasattr(X, "columns") and hasattr(X, "to_dask_array")
 
 
-def blocks_of(array: Any) -> list[Piece]:
-    """The blocks of a Dask array of one dimension, or of one whose blocks have all columns."""
-    return list(array.to_delayed().ravel())
+def numbers_of_frame(X: Any) -> Any:
+    """A Dask array of the numbers of a dataframe, of float32 if all columns are."""
+    words = [name for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "fiub"]
+    if words:
+        raise InputError.saying(
+            "X has columns that are no numbers: {names}; encode them first, or leave them out",
+            names=", ".join(map(repr, words[:5])) + (", …" if len(words) > 5 else ""),
+        )
+    dtypes = {np.dtype(getattr(dtype, "numpy_dtype", dtype)) for dtype in X.dtypes}
+    return X.astype(np.float32 if dtypes == {np.dtype(np.float32)} else np.float64).to_dask_array()
 
 
-def beside(rows: Any, values: Any, name: str, whole: str = "X") -> list[Piece]:
-    """Pieces of a column beside the blocks of a Dask array; `name` and `whole` are what errors call the two."""
+def lengths_of(X: Any) -> tuple[float, ...]:
+    """The lengths of the blocks of a Dask array; NaN where they are unknown, as in dataframes."""
+    return tuple(X.chunks[0]) if hasattr(X, "chunks") else (np.nan,) * int(X.npartitions)
+
+
+def blocks_of(X: Any) -> list[Piece]:
+    """The blocks of a Dask array whose blocks have all columns, or the partitions of a dataframe."""
+    return list(np.ravel(np.array(X.to_delayed(), dtype=object)))
+
+
+def column_of(pieces: Sequence[Piece], lengths: Sequence[float], dtype: Any) -> Any:
+    """A Dask array of one dimension, of its pieces; a length may be NaN."""
     from dask import array
 
-    chunks = rows.chunks[0]
+    parts = [
+        array.from_delayed(piece, (length,), dtype=dtype, meta=np.zeros(0, dtype))
+        for piece, length in zip(pieces, lengths, strict=True)
+    ]
+    return array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def row_by_row(function: Callable[..., Any], X: Any, *arguments: Any, dtype: Any) -> Any:
+    """A Dask array of the number that a function gives for each row of a Dask array or dataframe, block by block."""
+    if is_frame(X):
+        pieces = on_each(function, [blocks_of(X)], *arguments)
+        return column_of(pieces, [np.nan] * len(pieces), dtype)
+    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    return whole.map_blocks(function, *arguments, drop_axis=1, dtype=dtype, meta=np.zeros(0, dtype))
+
+
+def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -> list[Piece]:
+    """Pieces of a column beside blocks of some lengths; `name` and `whole` are what errors call the two."""
+    unknown = bool(np.isnan(lengths).any())
     if not is_dask(values):
-        values = np.asarray(values)
-        if np.isnan(chunks).any() or len(values) != sum(chunks):
-            raise InputError.saying(
-                "{name} has {n:,} rows and {whole} has {rows}; both need the same, and a Dask {whole} of unknown "
-                "length needs a Dask {name}",
-                name=name,
-                whole=whole,
-                n=len(values),
-                rows="an unknown number" if np.isnan(chunks).any() else f"{sum(chunks):,}",
-            )
-        values = array.from_array(values, chunks=(chunks, *values.shape[1:]))
-    values = as_dask_array(values)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    known = not np.isnan(chunks).any() and not np.isnan(values.chunks[0]).any()
-    if (
-        values.ndim != 1
-        or (known and sum(values.chunks[0]) != sum(chunks))
-        or (not known and values.numblocks[0] != rows.numblocks[0])
-    ):
+        values = _as_dask(np.asarray(values), lengths, name, whole)
+    elif getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
+        values = values[values.columns[0]] if is_frame(values) else values[:, 0]
+    found = lengths_of(values)
+    known = not unknown and not np.isnan(found).any()
+    if values.ndim != 1 or (known and sum(found) != sum(lengths)) or (not known and len(found) != len(lengths)):
         raise InputError.saying(
-            "{name} has the shape {shape} in {n} blocks, {whole} has {rows} in {blocks}; both need the same rows",
+            "{name} has {dimensions}{rows} rows in {n} blocks, {whole} has {others} in {blocks}; both need the "
+            "same rows",
             name=name,
             whole=whole,
-            shape=values.shape,
-            n=values.numblocks[0],
-            rows=rows.shape,
-            blocks=rows.numblocks[0],
+            dimensions="" if values.ndim == 1 else f"{values.ndim} dimensions and ",
+            rows=_number_of(found),
+            n=len(found),
+            others=_number_of(lengths),
+            blocks=len(lengths),
         )
-    return blocks_of(values.rechunk((chunks,)) if known and values.chunks[0] != chunks else values)
+    return blocks_of(values.rechunk((tuple(lengths),)) if known and found != tuple(lengths) else values)
+
+
+def _as_dask(values: Any, lengths: Sequence[float], name: str, whole: str) -> Any:
+    """A column of this memory in blocks."""
+    from dask import array
+
+    if np.isnan(lengths).any() or len(values) != sum(lengths):
+        raise InputError.saying(
+            "{name} has {n:,} rows and {whole} has {rows}; both need the same, and a Dask {whole} of unknown length "
+            "needs a Dask {name}",
+            name=name,
+            whole=whole,
+            n=len(values),
+            rows=_number_of(lengths),
+        )
+    return array.from_array(values, chunks=(tuple(lengths), *values.shape[1:]))
+
+
+def _number_of(lengths: Sequence[float]) -> str:
+    return "an unknown number of" if np.isnan(lengths).any() else f"{int(sum(lengths)):,}"

@@ -19,7 +19,7 @@ from toprank.arrays import Floats, is_dask
 from toprank.matrices.block_order import Order
 from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector
-from toprank.matrices.dask_columns import as_dask_array, beside
+from toprank.matrices.dask_columns import beside, lengths_of
 from toprank.ranking.tie_runs import (
     ROUNDING,
     Cut,
@@ -87,10 +87,10 @@ class BlockRows:
 def block_rows(y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any, groups: Any) -> BlockRows:
     """Validate the input of a metric, each block beside its rows; an error names the block."""
     name = "y_score" if is_dask(y_score) else "y_true"
-    rows = as_dask_array(y_score if is_dask(y_score) else y_true)
-    labels, scores = beside(rows, y_true, "y_true", name), beside(rows, y_score, "y_score", name)
+    lengths = lengths_of(y_score if is_dask(y_score) else y_true)
+    labels, scores = beside(lengths, y_true, "y_true", name), beside(lengths, y_score, "y_score", name)
     weights, group = (
-        [None] * len(scores) if column is None else beside(rows, column, of, name)
+        [None] * len(scores) if column is None else beside(lengths, column, of, name)
         for column, of in ((sample_weight, "sample_weight"), (groups, "groups"))
     )
     _check_labels(labels, pos_label)
@@ -98,12 +98,12 @@ def block_rows(y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any, gr
     facts = np.array(fetched(on_each(_facts, [pieces])))
     totals = fsum(facts[:, 1]), fsum(facts[:, 2])
     check_weights(sum(totals), facts[:, 3].max())
-    lengths = facts[:, 0].astype(int).tolist()
+    kept = facts[:, 0].astype(int).tolist()
     return BlockRows(
         pieces,
-        BlockVector.of(on_each(_score, [pieces]), lengths),
-        BlockVector.of(on_each(_positive, [pieces]), lengths, np.bool_),
-        BlockVector.of(on_each(_weight, [pieces]), lengths),
+        BlockVector.of(on_each(_score, [pieces]), kept),
+        BlockVector.of(on_each(_positive, [pieces]), kept, np.bool_),
+        BlockVector.of(on_each(_weight, [pieces]), kept),
         totals,
         None if groups is None else True,
     )

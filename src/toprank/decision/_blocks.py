@@ -1,0 +1,181 @@
+"""Thresholds on Dask arrays and dataframes: who is held out, and order statistics, without gathering rows or scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length
+
+from toprank.arrays import Floats, Mask, is_dask
+from toprank.decision._labels import Coding, coding_of
+from toprank.exceptions import InputError
+from toprank.matrices.block_order import Order
+from toprank.matrices.block_statistics import kth_largest
+from toprank.matrices.block_tasks import Pieces, fetched, on_each, stored
+from toprank.matrices.block_vector import BlockVector
+from toprank.matrices.dask_columns import beside, blocks_of, column_of, is_frame, lengths_of
+from toprank.ranking.tie_runs import label_column, require_present
+
+# Labels of a block that are sent: of more than two there is an error.
+_MOST_LABELS = 5
+
+
+@dataclass(frozen=True)
+class LabelledBlocks:
+    """Rows of a Dask array or dataframe, with their labels."""
+
+    X: Any
+    labels: Pieces
+    """As an estimator inside gets them."""
+    positive: BlockVector
+    kept: BlockVector
+    """Which rows no weight of zero removes."""
+    columns: Mapping[str, Pieces]
+    """Arguments of `fit` that have a number for each row."""
+    others: Mapping[str, Any]
+    """Other arguments."""
+    coding: Coding
+
+    def fitted(self, estimator: Any, chosen: BlockVector) -> Any:
+        """The estimator, fitted to some rows."""
+        some = {name: self._some(pieces, chosen, np.float64) for name, pieces in self.columns.items()}
+        labels = self._some(self.labels, chosen, self.coding.codes(np.asarray(self.coding.classes)).dtype)
+        return estimator.fit(self._some_rows(chosen), labels, **some, **self.others)
+
+    def _some(self, pieces: Pieces, chosen: BlockVector, dtype: Any) -> Any:
+        return column_of(chosen.tasks(_rows_of, [pieces]), chosen.n_true, dtype)
+
+    def _some_rows(self, chosen: BlockVector) -> Any:
+        pieces = chosen.tasks(_rows_of, [blocks_of(self.X)])
+        if is_frame(self.X):
+            from dask import dataframe
+
+            return dataframe.from_delayed(pieces, meta=self.X._meta, verify_meta=False)
+        from dask import array
+
+        shapes = [(n, self.X.shape[1]) for n in chosen.n_true]
+        meta = self.X._meta
+        return array.concatenate(
+            [array.from_delayed(piece, shape, meta=meta) for piece, shape in zip(pieces, shapes, strict=True)]
+        )
+
+
+def labelled_blocks(wrapper: Any, X: Any, y: Any, params: Mapping[str, Any]) -> LabelledBlocks:
+    """Check labels and weights, each block beside its rows; what is in X is the business of the wrapped estimator."""
+    X = X.rechunk({1: -1}) if not is_frame(X) and X.numblocks[1] > 1 else X
+    labels = stored(on_each(_checked_labels, [beside(lengths_of(X), y, "y")]))
+    facts = fetched(on_each(_label_facts, [labels]))
+    lengths = [n for n, _, _ in facts]
+    found = [(values, counts) for _, values, counts in facts if len(values)]
+    if not found:
+        raise InputError.saying("X has no rows")
+    values, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+    coding = coding_of(wrapper, values, counts)
+    given = {name: value for name, value in params.items() if value is not None}
+    columns = {name: beside(lengths, value, name) for name, value in given.items() if _has_rows(value, sum(lengths))}
+    weights = [pieces for name, pieces in columns.items() if name.rsplit("__", 1)[-1] == "sample_weight"]
+    kept = BlockVector.of(stored(on_each(_kept, [labels, *weights])), lengths, np.bool_)
+    classes = np.asarray(coding.classes)
+    positive = BlockVector.of(stored(on_each(_is_class, [labels], classes[1])), lengths, np.bool_)
+    for of, label in ((positive, classes[1]), (~positive, classes[0])):
+        if of.any() and not (kept & of).any():
+            raise ValueError(
+                f"without the rows whose sample_weight is 0 the class {label!r} is missing; every class needs rows "
+                "with a positive weight"
+            )
+    others = {name: value for name, value in given.items() if name not in columns}
+    return LabelledBlocks(X, on_each(_coded, [labels], coding), positive, kept, columns, others, coding)
+
+
+def held_out_rows(candidates: BlockVector, share: float, shuffle: bool, random_state: Any) -> tuple[BlockVector, float]:
+    """Which rows are held out, a share of some, at random or the last; and the number of the first of them.
+
+    The random part of a row depends on the seed and on its number, so the blocks do not matter.
+    """
+    n = int(np.ceil(share * int(np.count_nonzero(candidates))))
+    seed = int(check_random_state(random_state).randint(2**31)) if shuffle else None
+    columns = [candidates.offsets[:-1].tolist(), list(candidates.lengths)]
+    keys = BlockVector.of(stored(on_each(_keys, columns, seed)), candidates.lengths)
+    smallest = kth_largest(keys[candidates], n)
+    held_out = (candidates & (keys >= smallest)).stored()
+    return held_out, smallest
+
+
+def before(rows: BlockVector, number: float) -> BlockVector:
+    """Which rows come before that of a number."""
+    numbers = on_each(_keys, [rows.offsets[:-1].tolist(), list(rows.lengths)], None)
+    return BlockVector.of(numbers, rows.lengths) < number
+
+
+def scores_in_blocks(scores: Any, rows: BlockVector) -> BlockVector:
+    """The scores of some rows, out of a Dask array of all."""
+    vector = BlockVector.of(stored(blocks_of(scores)), rows.lengths, scores.dtype)
+    return vector[rows]
+
+
+def best_in_blocks(scores: Any, k: int | None, share: float | None, rounding: float) -> Any:
+    """A Dask array of which rows are among the k best, or the best share; of equal ones the first are taken."""
+    pieces = stored(blocks_of(scores))
+    lengths = [int(n) for n in fetched(on_each(len, [pieces]))]
+    vector, n = BlockVector.of(pieces, lengths, scores.dtype), sum(lengths)
+    wanted = min(n, int(np.floor(share * n * (1 + rounding))) if share is not None else int(k or 0))
+    counts = Order.of(vector, None).cut(wanted, by_weight=False) if wanted else np.zeros(len(lengths), np.intp)
+    return column_of(on_each(_best, [pieces, counts.tolist()]), lengths, np.bool_)
+
+
+def _has_rows(value: Any, n: int) -> bool:
+    return is_dask(value) or (np.ndim(value) == 1 and len(value) == n)
+
+
+def _checked_labels(labels: Any) -> Any:
+    column = label_column(np.asarray(labels), "y")
+    require_present(column, "y", "drop such rows")
+    return column
+
+
+def _label_facts(labels: Any) -> tuple[int, Any, Any]:
+    values, counts = np.unique(labels, return_counts=True)
+    return len(labels), values[:_MOST_LABELS], counts[:_MOST_LABELS]
+
+
+def _kept(labels: Any, *weights: Any) -> Mask:
+    kept = np.ones(len(labels), dtype=bool)
+    for weight in weights:
+        check_consistent_length(labels, weight)
+        kept &= np.asarray(weight) != 0
+    return kept
+
+
+def _is_class(labels: Any, label: Any) -> Mask:
+    return np.asarray(labels == label, dtype=bool)
+
+
+def _coded(labels: Any, coding: Coding) -> Any:
+    return coding.codes(labels)
+
+
+def _rows_of(chosen: Mask, block: Any) -> Any:
+    return block[chosen]
+
+
+def _keys(first: int, length: int, seed: int | None) -> Floats:
+    """The numbers of rows, or of a seed numbers in [0, 1) that look random (the mixing of splitmix64)."""
+    numbers = np.arange(first, first + length)
+    if seed is None:
+        return numbers.astype(np.float64)
+    with np.errstate(over="ignore"):
+        mixed = (numbers.astype(np.uint64) + np.uint64(1 + (seed << 32))) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def _best(scores: Any, count: int) -> Mask:
+    chosen = np.zeros(len(scores), dtype=bool)
+    chosen[np.argsort(-scores, kind="stable")[:count]] = True
+    return chosen
