@@ -143,7 +143,7 @@ def test_what_is_wrong_is_named():
     holes[100, 1] = np.nan
     with pytest.raises(ValueError, match="block 1 of X contains NaN"):
         fit(in_blocks(holes, y, (60, 140))[0], dy)
-    with pytest.raises(ValueError, match="y has 100 rows and X has 200"):
+    with pytest.raises(ValueError, match="y has 100 rows, X has 200 rows"):
         fit(dX, y[:100])
     with pytest.raises(ValueError, match=r"block \d of sample_weight"):
         fit(dX, dy, -np.ones(200))

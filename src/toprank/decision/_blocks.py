@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 
 from toprank.arrays import Floats, Mask, is_dask
 from toprank.decision._labels import Coding, coding_of
@@ -34,34 +34,27 @@ class LabelledBlocks:
     positive: BlockVector
     kept: BlockVector
     """Which rows no weight of zero removes."""
-    columns: Mapping[str, Pieces]
-    """Arguments of `fit` that have a number for each row."""
-    others: Mapping[str, Any]
-    """Other arguments."""
+    params: Mapping[str, Any]
+    """Arguments of `fit`."""
     coding: Coding
 
-    def fitted(self, estimator: Any, chosen: BlockVector) -> Any:
-        """The estimator, fitted to some rows."""
-        some = {name: self._some(pieces, chosen, np.float64) for name, pieces in self.columns.items()}
-        labels = self._some(self.labels, chosen, self.coding.codes(np.asarray(self.coding.classes)).dtype)
-        return estimator.fit(self._some_rows(chosen), labels, **some, **self.others)
-
-    def _some(self, pieces: Pieces, chosen: BlockVector, dtype: Any) -> Any:
-        return column_of(chosen.tasks(_rows_of, [pieces]), chosen.n_true, dtype)
-
-    def _some_rows(self, chosen: BlockVector) -> Any:
-        pieces = chosen.tasks(_rows_of, [blocks_of(self.X)])
-        if is_frame(self.X):
-            from dask import dataframe
-
-            return dataframe.from_delayed(pieces, meta=self.X._meta, verify_meta=False)
-        from dask import array
-
-        shapes = [(n, self.X.shape[1]) for n in chosen.n_true]
-        meta = self.X._meta
-        return array.concatenate(
-            [array.from_delayed(piece, shape, meta=meta) for piece, shape in zip(pieces, shapes, strict=True)]
-        )
+    def fitted(self, estimator: Any, chosen: BlockVector | None = None) -> Any:
+        """The estimator, fitted to some rows: the weights of all others are zero."""
+        dtype = self.coding.codes(np.asarray(self.coding.classes)).dtype
+        labels = column_of(self.labels, self.kept.lengths, dtype)
+        params = dict(self.params)
+        if chosen is not None:
+            if not has_fit_parameter(estimator, "sample_weight"):
+                raise InputError.saying(
+                    "{name} takes no sample_weight, by which rows of Dask are held out; fit it first, and wrap it in "
+                    "sklearn.frozen.FrozenEstimator",
+                    name=type(estimator).__name__,
+                )
+            given = params.get("sample_weight")
+            weights = [] if given is None else [beside(self.kept.lengths, given, "sample_weight")]
+            pieces = chosen.tasks(_weights_of, weights)
+            params["sample_weight"] = column_of(pieces, self.kept.lengths, np.float64)
+        return estimator.fit(self.X, labels, **params)
 
 
 def labelled_blocks(wrapper: Any, X: Any, y: Any, params: Mapping[str, Any]) -> LabelledBlocks:
@@ -76,8 +69,11 @@ def labelled_blocks(wrapper: Any, X: Any, y: Any, params: Mapping[str, Any]) -> 
     values, counts = (np.concatenate(column) for column in zip(*found, strict=True))
     coding = coding_of(wrapper, values, counts)
     given = {name: value for name, value in params.items() if value is not None}
-    columns = {name: beside(lengths, value, name) for name, value in given.items() if _has_rows(value, sum(lengths))}
-    weights = [pieces for name, pieces in columns.items() if name.rsplit("__", 1)[-1] == "sample_weight"]
+    weights = [
+        beside(lengths, value, name)
+        for name, value in given.items()
+        if name.rsplit("__", 1)[-1] == "sample_weight" and (is_dask(value) or np.ndim(value) == 1)
+    ]
     kept = BlockVector.of(stored(on_each(_kept, [labels, *weights])), lengths, np.bool_)
     classes = np.asarray(coding.classes)
     positive = BlockVector.of(stored(on_each(_is_class, [labels], classes[1])), lengths, np.bool_)
@@ -87,8 +83,7 @@ def labelled_blocks(wrapper: Any, X: Any, y: Any, params: Mapping[str, Any]) -> 
                 f"without the rows whose sample_weight is 0 the class {label!r} is missing; every class needs rows "
                 "with a positive weight"
             )
-    others = {name: value for name, value in given.items() if name not in columns}
-    return LabelledBlocks(X, on_each(_coded, [labels], coding), positive, kept, columns, others, coding)
+    return LabelledBlocks(X, on_each(_coded, [labels], coding), positive, kept, given, coding)
 
 
 def held_out_rows(candidates: BlockVector, share: float, shuffle: bool, random_state: Any) -> tuple[BlockVector, float]:
@@ -101,14 +96,15 @@ def held_out_rows(candidates: BlockVector, share: float, shuffle: bool, random_s
     columns = [candidates.offsets[:-1].tolist(), list(candidates.lengths)]
     keys = BlockVector.of(stored(on_each(_keys, columns, seed)), candidates.lengths)
     smallest = kth_largest(keys[candidates], n)
-    held_out = (candidates & (keys >= smallest)).stored()
-    return held_out, smallest
+    held_out: BlockVector = candidates & (keys >= smallest)
+    return held_out.stored(), smallest
 
 
 def before(rows: BlockVector, number: float) -> BlockVector:
     """Which rows come before that of a number."""
     numbers = on_each(_keys, [rows.offsets[:-1].tolist(), list(rows.lengths)], None)
-    return BlockVector.of(numbers, rows.lengths) < number
+    earlier: BlockVector = BlockVector.of(numbers, rows.lengths) < number
+    return earlier
 
 
 def scores_in_blocks(scores: Any, rows: BlockVector) -> BlockVector:
@@ -125,10 +121,6 @@ def best_in_blocks(scores: Any, k: int | None, share: float | None, rounding: fl
     wanted = min(n, int(np.floor(share * n * (1 + rounding))) if share is not None else int(k or 0))
     counts = Order.of(vector, None).cut(wanted, by_weight=False) if wanted else np.zeros(len(lengths), np.intp)
     return column_of(on_each(_best, [pieces, counts.tolist()]), lengths, np.bool_)
-
-
-def _has_rows(value: Any, n: int) -> bool:
-    return is_dask(value) or (np.ndim(value) == 1 and len(value) == n)
 
 
 def _checked_labels(labels: Any) -> Any:
@@ -158,8 +150,9 @@ def _coded(labels: Any, coding: Coding) -> Any:
     return coding.codes(labels)
 
 
-def _rows_of(chosen: Mask, block: Any) -> Any:
-    return block[chosen]
+def _weights_of(chosen: Mask, *weights: Any) -> Floats:
+    """Weights of which those of the rows that are not chosen are zero."""
+    return np.where(chosen, np.asarray(weights[0], dtype=np.float64) if weights else 1.0, 0.0)
 
 
 def _keys(first: int, length: int, seed: int | None) -> Floats:

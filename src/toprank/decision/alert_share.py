@@ -169,7 +169,7 @@ class AlertShareClassifier(PassesProbabilities):
             held_out, _ = held_out_rows(rows.kept, self.holdout, self.shuffle, self.random_state)
             train = rows.kept & ~held_out
             if not (train & rows.positive).any() or not (train & ~rows.positive).any():
-                raise self._one_class_left(np.count_nonzero(train), np.count_nonzero(held_out))
+                raise self._one_class_left(int(np.count_nonzero(train)), int(np.count_nonzero(held_out)))
         self._set_rank(int(np.count_nonzero(held_out)))
         if not isinstance(self.estimator, FrozenEstimator):
             rows.fitted(self.estimator_, train)

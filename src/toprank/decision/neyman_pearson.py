@@ -236,7 +236,7 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
                 "negatives are, for a FrozenEstimator",
                 cv=self.cv,
             )
-        held_out, first = held_out_rows(negative, self.cv, self.shuffle, self.random_state)
+        held_out, first = held_out_rows(negative, float(self.cv), self.shuffle, self.random_state)
         train = rows.kept & (~held_out if self.shuffle else before(rows.kept, first))
         if not (train & rows.positive).any() or not (train & ~rows.positive).any():
             raise self._one_class_left(int(np.count_nonzero(negative)), int(np.count_nonzero(rows.kept)))

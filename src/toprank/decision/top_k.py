@@ -123,7 +123,7 @@ class TopKClassifier(WrapsClassifier):
         self.classes_ = np.asarray(rows.coding.classes)
         self.estimator_ = rows.coding.told(clone_for_scores(self.estimator))
         if not isinstance(self.estimator, FrozenEstimator):
-            rows.fitted(self.estimator_, rows.kept)
+            rows.fitted(self.estimator_)
 
     def _check_parameters(self) -> None:
         check_response_method(self.response_method)

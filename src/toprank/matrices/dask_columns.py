@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -26,7 +27,10 @@ def numbers_of_frame(X: Any) -> Any:
             names=", ".join(map(repr, words[:5])) + (", …" if len(words) > 5 else ""),
         )
     dtypes = {np.dtype(getattr(dtype, "numpy_dtype", dtype)) for dtype in X.dtypes}
-    return X.astype(np.float32 if dtypes == {np.dtype(np.float32)} else np.float64).to_dask_array()
+    dtype = np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
+    # to_dask_array of a dataframe that was made of delayed parts loses them
+    pieces = on_each(_numbers, [blocks_of(X)], dtype)
+    return array_of(pieces, lengths_of(X), np.zeros((0, len(X.columns)), dtype))
 
 
 def lengths_of(X: Any) -> tuple[float, ...]:
@@ -39,15 +43,23 @@ def blocks_of(X: Any) -> list[Piece]:
     return list(np.ravel(np.array(X.to_delayed(), dtype=object)))
 
 
-def column_of(pieces: Sequence[Piece], lengths: Sequence[float], dtype: Any) -> Any:
-    """A Dask array of one dimension, of its pieces; a length may be NaN."""
-    from dask import array
+def array_of(pieces: Sequence[Piece], lengths: Sequence[float], meta: Any) -> Any:
+    """A Dask array of its blocks, which may be empty or of unknown length; `meta` is such an array without rows.
 
-    parts = [
-        array.from_delayed(piece, (length,), dtype=dtype, meta=np.zeros(0, dtype))
-        for piece, length in zip(pieces, lengths, strict=True)
-    ]
-    return array.concatenate(parts, allow_unknown_chunksizes=True)
+    Dask's own `concatenate` leaves empty blocks out.
+    """
+    from dask.array import Array
+    from dask.highlevelgraph import HighLevelGraph
+
+    name, n_columns = f"toprank-rows-{uuid4().hex}", meta.shape[1:]
+    tasks = {(name, i, *(0 for _ in n_columns)): (_itself, piece.key) for i, piece in enumerate(pieces)}
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=list(pieces))
+    return Array(graph, name, (tuple(lengths), *((n,) for n in n_columns)), meta=meta)
+
+
+def column_of(pieces: Sequence[Piece], lengths: Sequence[float], dtype: Any) -> Any:
+    """A Dask array of one dimension, of its pieces."""
+    return array_of(pieces, lengths, np.zeros(0, dtype))
 
 
 def row_by_row(function: Callable[..., Any], X: Any, *arguments: Any, dtype: Any) -> Any:
@@ -70,7 +82,7 @@ def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -
     known = not unknown and not np.isnan(found).any()
     if values.ndim != 1 or (known and sum(found) != sum(lengths)) or (not known and len(found) != len(lengths)):
         raise InputError.saying(
-            "{name} has {dimensions}{rows} rows in {n} blocks, {whole} has {others} in {blocks}; both need the "
+            "{name} has {dimensions}{rows} in {n} blocks, {whole} has {others} in {blocks}; both need the "
             "same rows",
             name=name,
             whole=whole,
@@ -83,13 +95,21 @@ def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -
     return blocks_of(values.rechunk((tuple(lengths),)) if known and found != tuple(lengths) else values)
 
 
+def _numbers(partition: Any, dtype: Any) -> Any:
+    return partition.to_numpy(dtype=dtype, na_value=np.nan)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _as_dask(values: Any, lengths: Sequence[float], name: str, whole: str) -> Any:
     """A column of this memory in blocks."""
     from dask import array
 
     if np.isnan(lengths).any() or len(values) != sum(lengths):
         raise InputError.saying(
-            "{name} has {n:,} rows and {whole} has {rows}; both need the same, and a Dask {whole} of unknown length "
+            "{name} has {n:,} rows, {whole} has {rows}; both need the same, and a Dask {whole} of unknown length "
             "needs a Dask {name}",
             name=name,
             whole=whole,
@@ -100,4 +120,4 @@ def _as_dask(values: Any, lengths: Sequence[float], name: str, whole: str) -> An
 
 
 def _number_of(lengths: Sequence[float]) -> str:
-    return "an unknown number of" if np.isnan(lengths).any() else f"{int(sum(lengths)):,}"
+    return "an unknown number of rows" if np.isnan(lengths).any() else f"{int(sum(lengths)):,} rows"
