@@ -99,7 +99,7 @@ def test_what_is_wrong_is_named(rows):
         NeymanPearsonClassifier(TauFPL(), cv=5, pos_label="fraud").fit(dX, dy)
     with pytest.raises(ValueError, match="needs at least 299 held-out negatives, got 240"):
         NeymanPearsonClassifier(TauFPL(), max_fpr=0.01, pos_label="fraud").fit(dX, dy)
-    with pytest.raises(ValueError, match="share=0.001 needs at least 999 held-out rows, got 150"):
+    with pytest.raises(ValueError, match=r"share=0\.001 needs at least 999 held-out rows, got 150"):
         AlertShareClassifier(TauFPL(), share=0.001, pos_label="fraud").fit(dX, dy)
     with pytest.raises(ValueError, match="the class 'fraud' is missing"):
         AlertShareClassifier(TauFPL(), pos_label="fraud").fit(dX, dy, sample_weight=(y == "ok").astype(float))

@@ -77,7 +77,7 @@ def labelled_blocks(wrapper: Any, X: Any, y: Any, params: Mapping[str, Any]) -> 
     kept = BlockVector.of(stored(on_each(_kept, [labels, *weights])), lengths, np.bool_)
     classes = np.asarray(coding.classes)
     positive = BlockVector.of(stored(on_each(_is_class, [labels], classes[1])), lengths, np.bool_)
-    for of, label in ((positive, classes[1]), (~positive, classes[0])):
+    for of, label in zip((~positive, positive), classes.tolist(), strict=True):
         if of.any() and not (kept & of).any():
             raise ValueError(
                 f"without the rows whose sample_weight is 0 the class {label!r} is missing; every class needs rows "
@@ -110,7 +110,8 @@ def before(rows: BlockVector, number: float) -> BlockVector:
 def scores_in_blocks(scores: Any, rows: BlockVector) -> BlockVector:
     """The scores of some rows, out of a Dask array of all."""
     vector = BlockVector.of(stored(blocks_of(scores)), rows.lengths, scores.dtype)
-    return vector[rows]
+    chosen: BlockVector = vector[rows]
+    return chosen
 
 
 def best_in_blocks(scores: Any, k: int | None, share: float | None, rounding: float) -> Any:

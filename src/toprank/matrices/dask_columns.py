@@ -82,8 +82,7 @@ def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -
     known = not unknown and not np.isnan(found).any()
     if values.ndim != 1 or (known and sum(found) != sum(lengths)) or (not known and len(found) != len(lengths)):
         raise InputError.saying(
-            "{name} has {dimensions}{rows} in {n} blocks, {whole} has {others} in {blocks}; both need the "
-            "same rows",
+            "{name} has {dimensions}{rows} in {n} blocks, {whole} has {others} in {blocks}; both need the same rows",
             name=name,
             whole=whole,
             dimensions="" if values.ndim == 1 else f"{values.ndim} dimensions and ",
