@@ -28,6 +28,7 @@ def test_fit_says_what_it_did(fitted, tmp_path):
         "duality gap",
         "measured on the 600 rows held out",
         "95 % interval",
+        "a forest often finds more at the top, in more time: try --method forest",
         f"toprank report {data} --model",
     ):
         assert part in result.stdout
@@ -128,7 +129,9 @@ def test_rows_of_the_fit_are_not_tested_with(fitted, tmp_path):
     assert {key: record[key] for key in at_fit} == at_fit
     assert "only the 600 rows that were held out" in record["notes"][0]
     options = ("-t", "fraud", "--positive", "yes", "--id", "transaction", "--holdout", "0")
-    assert run("fit", fitted / "train.csv", *options, "-m", tmp_path / "m").exit_code == 0
+    asked = run("fit", fitted / "train.csv", *options, "-m", tmp_path / "m", "--method", "linear")
+    assert asked.exit_code == 0
+    assert "--method forest" not in asked.stdout
     assert "too good" in run("evaluate", fitted / "train.csv", "-m", tmp_path / "m").stderr
 
 

@@ -148,6 +148,7 @@ def test_evaluate_command(path):
     assert one.exit_code == 0
     assert "600 rows of" in one.stdout
     assert "differences" not in one.stdout
+    assert "are positive (fraud is yes):" in one.stdout
     both = run("evaluate", path, "--score", "ours", "--score", "incumbent", *options)
     assert "ours - incumbent" in both.stdout
     record = json.loads(run("evaluate", path, "--score", "ours", "--score", "incumbent", *options, "--json").stdout)

@@ -70,8 +70,8 @@ def _with_interval(one: dict[str, Any], form: str) -> str:
     return f"{one['value']:{form}}{limits}"
 
 
-def described(model: Any, data: str, path: str) -> str:
-    """A short summary for people."""
+def described(model: Any, data: str, path: str, hint: str | None = None) -> str:
+    """A short summary for people, with a hint before the last line."""
     summary = model.summary_
     rows = summary["data"]
     lines = [
@@ -85,15 +85,23 @@ def described(model: Any, data: str, path: str) -> str:
         which = "last " if rows.get("in_order") else ""
         lines.append(f"measured on the {which}{summary['held_out']['rows']:,} rows{_by(model)} held out:")
         lines.append(measures_text(summary["held_out"]))
+    lines += [] if hint is None else [hint]
     lines.append(f"saved to {path}; next: toprank report {shell_word(data)} --model {shell_word(path)}")
     return "\n".join(lines)
 
 
 def positives_text(model: Any) -> str:
-    """How many of the rows are positive, by the user's own label."""
+    """How many of the rows of a fit are positive, by the user's own label."""
     rows = model.summary_["data"]
-    label = "" if model.positive in (None, "1", "true") else f" ({model.target} is {model.positive})"
-    return f", of which {rows['positives']:,} ({100 * rows['positives'] / rows['rows']:.2g} %) are positive{label}"
+    return f", of which {share_text(rows['positives'], rows['rows'], model.target, model.positive)}"
+
+
+def share_text(positives: int, rows: int, target: str | None, positive: str | None) -> str:
+    """How many rows are positive; by the label, unless it says no more than that."""
+    label = (
+        "" if target is None or positive in (None, "1", "true") else f" ({printable(target)} is {printable(positive)})"
+    )
+    return f"{positives:,} ({100 * positives / rows:.2g} %) are positive{label}"
 
 
 def _by(model: Any) -> str:

@@ -85,7 +85,7 @@ def _evaluate_model(data: str, path: str, output: Output, **given: Any) -> None:
 
 
 def _evaluate_scores(data: str, scores: list[str], model: str | None, output: Output, **given: Any) -> None:
-    from toprank.cli.describing import compared_text
+    from toprank.cli.describing import compared_text, share_text
     from toprank.cli.model_files import load_model
     from toprank.files import evaluate_scores
     from toprank.plain_data import plain
@@ -93,6 +93,7 @@ def _evaluate_scores(data: str, scores: list[str], model: str | None, output: Ou
     fitted = None if model is None else load_model(model, output)
     measures = evaluate_scores(data, scores, model=fitted, **given)
     record = plain(measures.record())
-    share = 100 * measures.positives / measures.rows
-    title = f"{measures.rows:,} rows of {data}, of which {measures.positives:,} ({share:.2g} %) are positive:"
+    target, positive = (given[name] or getattr(fitted, name, None) for name in ("target", "positive"))
+    positives = share_text(measures.positives, measures.rows, target, positive)
+    title = f"{measures.rows:,} rows of {data}, of which {positives}:"
     output.result(record, f"{title}\n{compared_text(record)}")

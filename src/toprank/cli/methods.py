@@ -24,6 +24,8 @@ NAMES = [*SHORT_NAMES, *METHODS]
 """What a user may call a method."""
 DEFAULT = "PatMatNP"
 """The method of ``toprank fit`` where none is named."""
+FOREST_HINT = "a forest often finds more at the top, in more time: try --method forest"
+"""What ``toprank fit`` says after the fit of the method that was not asked for."""
 COMPARED = ["PatMatNP", "TauFPL", PEER]
 """The methods of ``toprank compare`` where none is named."""
 ONLINE_METHODS = _methods_in("online.")
