@@ -22,10 +22,12 @@ import numpy as np
 from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import top_mean, within_caps
+from toprank.matrices.own_storage import OwnStorage
 from toprank.matrices.row_products import RowProducts
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
+from toprank.solvers.pair_newton import FaceStep, ProgramStep, SecondOrderStep
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
 from toprank.solvers.working_set import Products, WorkingSet
 
@@ -33,8 +35,6 @@ from toprank.solvers.working_set import Products, WorkingSet
 _FIRST_POSITIVES = 500
 # Rows of a class that enter the working set at a time.
 _ROWS_AT_ONCE = 400
-# Part of the time of the moves that Newton steps may take: they pay only once it is clear who is at a bound.
-_NEWTON_SHARE = 0.25
 # Rounds without progress that end the run.
 _FAILURES = 5
 # Moves without any limit by the caller, in all and for each row.
@@ -92,7 +92,13 @@ class _PairSolver:
         self.tol, self.recorder, self.within_memory = incumbent.tol, incumbent.recorder, within_memory
         self.max_iter = _MOVES + _MOVES_A_ROW * self.products.n if max_iter is None else max_iter
         self.terms = DualTerms.of(problem)
+        self.second_order: SecondOrderStep = ProgramStep() if self._has_program() else FaceStep()
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
+
+    def _has_program(self) -> bool:
+        """Whether the loss is curved and the threshold a maximum; models of leaves stay what they were, bit by bit."""
+        is_of_leaves = isinstance(getattr(self.problem, "X", None), OwnStorage)
+        return self.terms.surrogate.width > 0 and not self.terms.tau and not is_of_leaves
 
     def run(self, start: Solution | None) -> Solution:
         """Steps 1 to 5."""
@@ -201,9 +207,11 @@ class _PairSolver:
             spent += 10.0 * done * dual.size
             if optimal or dual.gap() <= tol or incumbent.n_iter >= self.max_iter:
                 break
-            if _NEWTON_SHARE * spent >= dual.newton_cost():
-                dual.newton_step()
+            if self.second_order.share * spent >= self.second_order.cost(dual):
+                self.second_order(dual, tol)
                 spent = 0.0
+                if dual.gap() <= tol:
+                    break
         if not all(0 < float(multipliers.sum()) < np.inf for multipliers in (dual.u, dual.b)):
             return False
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b

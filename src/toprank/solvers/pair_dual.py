@@ -1,4 +1,4 @@
-"""The dual of the pair method on a working set: moves of two multipliers, and Newton steps for many at once."""
+"""The dual of the pair method on a working set, and moves of two multipliers; `pair_newton` has those of many."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask, Rows
+from toprank.arrays import Floats, Mask
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
-from toprank.formulations.thresholds import top_mean, within_caps
-from toprank.matrices.dense_or_sparse import Cholesky
+from toprank.formulations.thresholds import top_mean
 from toprank.solvers._pair_moves import ascend
 from toprank.solvers._pair_state import (
     BOUND_NORM,
@@ -27,9 +26,6 @@ from toprank.solvers._pair_state import (
 )
 from toprank.solvers.problem import WeightedRows, relative_gap
 from toprank.solvers.working_set import WorkingSet
-
-# Parts of a Newton direction that are tried; what leaves the bounds is put back onto them.
-_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
 
 
 @dataclass
@@ -103,12 +99,12 @@ class WorkingSetDual:
         self.scores = scores[working.numbers]
         self._refresh()
 
-    def _rescore(self) -> None:
+    def rescore(self) -> None:
         """The scores that follow from the multipliers, without the rounding of the updates."""
         weights = np.zeros(self.size)
         weights[self.positives] = self.u
         weights[self.thresholds] -= self.b
-        self.scores = self._combination(weights / self.alpha)
+        self.scores = self.combination(weights / self.alpha)
 
     def _refresh(self) -> None:
         """What else follows from the multipliers."""
@@ -116,10 +112,10 @@ class WorkingSetDual:
         self.bound = self.b >= (1 - 1e-12) * self.caps * self.u.sum()
         on_rows = np.zeros(self.size)
         on_rows[self.thresholds] = np.where(self.bound, self.caps, 0.0)
-        self.bound_row = self._combination(on_rows)
+        self.bound_row = self.combination(on_rows)
         self.scalars[MASS], self.scalars[BOUND_NORM] = on_rows.sum(), on_rows @ self.bound_row
 
-    def _combination(self, weights: Floats) -> Floats:
+    def combination(self, weights: Floats) -> Floats:
         """Products of all rows of the working set with a weighted sum of them."""
         working = self.working
         if not weights.any():
@@ -130,7 +126,7 @@ class WorkingSetDual:
         full[working.numbers] = weights
         return working.products.product(full)[working.numbers]
 
-    def _slopes(self) -> tuple[Floats, Floats]:
+    def slopes(self) -> tuple[Floats, Floats]:
         """Derivatives of the dual by u and by b."""
         g = self.surrogate.shift - self.scores[self.positives] - self.surrogate.width * self.u / self.share
         return g, self.scores[self.thresholds] + self.terms.e - self.d * self.b / self.scalars[DELTA]
@@ -149,7 +145,7 @@ class WorkingSetDual:
         return done, optimal
 
     def _worth_a_look(self) -> tuple[Mask, Mask]:
-        g, h = self._slopes()
+        g, h = self.slopes()
         low_u, high_u = g[self.u > 0].min(initial=np.inf), g[self.u < self.top].max(initial=-np.inf)
         low_b, high_b = h[self.b > 0].min(initial=np.inf), h[~self.bound].max(initial=-np.inf)
         spread_u, spread_b = max(high_u - low_u, 0.0), max(high_b - low_b, 0.0)
@@ -188,74 +184,14 @@ class WorkingSetDual:
         dual, _ = self.terms.value(self.share, self.u, self.b, self.d, squared * self.alpha)
         return relative_gap(primal, dual)
 
-    def _free(self) -> tuple[Mask, Mask]:
+    def free(self) -> tuple[Mask, Mask]:
         """Multipliers strictly between their bounds."""
         return (self.u > 0) & (self.u < self.top), (self.b > 0) & ~self.bound
 
-    def newton_cost(self) -> float:
-        """Cost of a Newton step in the time of an operation of a move; infinite where products are missing."""
-        free = sum(int(mask.sum()) for mask in self._free())
-        return free**3 / 30 if self.working.is_complete else np.inf
-
-    def newton_step(self) -> None:
-        """Maximise over the free multipliers, with δ fixed, and move towards that point as far as it pays.
-
-        The point, or a part of the way to it, is put back onto the bounds; the segment to what results is feasible, and
-        the dual is quadratic along it, so that the best of it is known in closed form.
-        """
-        free_u, free_b = self._free()
-        rows = np.concatenate([self.positives[free_u], self.thresholds[free_b]])
-        m = int(free_u.sum())
-        Q, slopes = self._quadratic(rows, m, free_u, free_b)
-        direction = self._maximiser(Q, slopes, m)
-        best, change = 0.0, np.zeros(len(rows))
-        for part in _PARTS:
-            candidate = self._within_bounds(part * direction, m, free_u, free_b)
-            rise, curvature = float(slopes @ candidate), float(candidate @ (Q @ candidate))
-            step = 1.0 if rise >= curvature else max(rise, 0.0) / max(curvature, np.finfo(float).tiny)
-            gain = step * (rise - 0.5 * step * curvature)
-            if gain > best:
-                best, change = gain, step * candidate
-            elif best > 0:
-                break
-        self.u[free_u] = np.clip(self.u[free_u] + change[:m], 0.0, self.top[free_u])
-        self.b[free_b] = np.maximum(self.b[free_b] + change[m:], 0.0)
-        self.b[self.bound] = self.caps[self.bound] * self.u.sum()
-        tiny = 1e-14 * float(self.u.sum())
-        self.u[self.u < tiny * self.share], self.b[self.b < tiny / len(self.b)] = 0.0, 0.0
-        self._rescore()
+    def take(self, u: Floats, b: Floats) -> None:
+        """Go on from other multipliers, which keep the bounds but for rounding."""
+        total = float(u.sum())
+        tiny = 1e-14 * total
+        self.u, self.b = np.where(u < tiny * self.share, 0.0, u), np.where(b < tiny / len(b), 0.0, b)
+        self.rescore()
         self._refresh()
-
-    def _quadratic(self, rows: Rows, m: int, free_u: Mask, free_b: Mask) -> tuple[Floats, Floats]:
-        """Curvature and slopes of the dual in the free multipliers, the bound rows going along with S."""
-        Q = self.working.rows[np.ix_(rows, rows)].astype(np.float64)
-        g = self.bound_row[rows]
-        Q[:m, m:] = g[m:] - Q[:m, m:]
-        Q[m:, :m] = Q[:m, m:].T
-        Q[:m, :m] += self.scalars[BOUND_NORM] - g[:m] - g[:m, None]
-        Q /= self.alpha
-        bend = np.concatenate([self.surrogate.width / self.share[free_u], self.d[free_b] / self.scalars[DELTA]])
-        Q[np.arange(len(rows)), np.arange(len(rows))] += bend
-        on_positives, on_thresholds = self._slopes()
-        with_bound = float(self.caps[self.bound] @ on_thresholds[self.bound])
-        return Q, np.concatenate([on_positives[free_u] + with_bound, on_thresholds[free_b]])
-
-    def _maximiser(self, Q: Floats, slopes: Floats, m: int) -> Floats:
-        """The change to the largest value of the quadratic among those that keep Σu = Σb."""
-        rest = 1.0 - self.scalars[MASS]
-        balance = np.concatenate([np.full(m, rest), np.full(len(slopes) - m, -1.0)])
-        factor = Cholesky(Q)
-        direction = factor.solve(slopes)
-        if len(slopes) > m or rest > 1e-12:
-            across = factor.solve(balance)
-            direction -= across * (float(balance @ direction) / float(balance @ across))
-        return direction
-
-    def _within_bounds(self, change: Floats, m: int, free_u: Mask, free_b: Mask) -> Floats:
-        """The change to a feasible point close to the one asked for."""
-        u, b = self.u[free_u], self.b[free_b]
-        new = np.clip(u + change[:m], 0.0, self.top[free_u])
-        total = float(self.u.sum() - u.sum() + new.sum())
-        rest = (1.0 - self.scalars[MASS]) * total
-        wanted = np.maximum(b + change[m:], 0.0)
-        return np.concatenate([new - u, within_caps(wanted, self.caps[free_b] * total, rest) - b])
