@@ -59,6 +59,15 @@ def fit(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    out_of_core: Annotated[
+        bool | None,
+        typer.Option(
+            "--out-of-core/--in-memory",
+            help="Leave the rows in the file, Parquet or .npy, and read it again for each pass; by default where "
+            "memory would not do.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -90,6 +99,8 @@ def fit(
     toprank fit export.csv -t fraud -m fraud.toprank --decimal , --missing -999 --types branch=category
 
     toprank fit churn.parquet -t left --positive yes -m churn.toprank --method TauFPL --tau 0.05
+
+    toprank fit payments.parquet -t fraud -m fraud.toprank --out-of-core
     """
     from toprank.cli.describing import described
     from toprank.cli.model_files import check_writable
@@ -135,6 +146,7 @@ def fit(
             decimal=decimal,
             thousands=thousands,
             encoding=encoding,
+            out_of_core=out_of_core,
             watcher=output,
         )
     save(fitted, model)

@@ -132,13 +132,18 @@ class TopClassifier(BinaryClassifier):
             solution, self.solver_ = back_end.solve(self._start(back_end))
             self._keep(back_end, without_noise(back_end.problem, solution))
 
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether, with its parameters, it learns from rows in blocks."""
+        return Linear in self._back_ends() and self._formulation().is_convex
+
     def _block_task(self, X: Any, y: Any, sample_weight: Any) -> tuple[type[BackEnd], Task]:
         """What to fit to rows in blocks, and by what."""
         from toprank.estimators._blocks import labelled_blocks
         from toprank.estimators.block_back_end import Blocks
 
         formulation = self._formulation()
-        if Linear not in self._back_ends() or not formulation.is_convex:
+        if not self.takes_blocks:
             raise InputError.saying(
                 "{name} takes no Dask arrays as it is here; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP "
                 "do, with {kernel='linear'} and {approximation='auto'}",

@@ -60,6 +60,19 @@ class NumpyTable(TypedTable):
             if chosen is None or name in chosen
         }
 
+    @property
+    def has_blocks(self) -> bool:  # type: ignore[override]
+        """Whether any rows are read without those before them: not those of an archive."""
+        return not self.path.lower().endswith(".npz")
+
+    def block(self, kinds: Mapping[str, str], first: int, count: int) -> Batch:
+        """Some rows with the named columns, of the file as a part of memory."""
+        with _Readable(self.path):
+            rows = np.load(self.path, mmap_mode="r", allow_pickle=False)[first : first + count]
+        series = {name: values for name, values in _split(rows, self._columns[None]) if name in kinds}
+        frame = polars().DataFrame({name: _as_series(name, series[name]) for name in kinds})
+        return batch_of(frame, kinds, self.spelling, numbered(first), first, first + len(frame))
+
     def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
         """Rows with the named columns from one on, some two million values at a time."""
         step = max(1, BLOCK_VALUES // max(1, len(self.names)))

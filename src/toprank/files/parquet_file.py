@@ -24,6 +24,8 @@ from toprank.files.spelling import polars
 class ParquetTable(TypedTable):
     """A Parquet file."""
 
+    has_blocks = True
+
     def __init__(self, path: str) -> None:
         pl = polars()
         self.path = path
@@ -55,15 +57,19 @@ class ParquetTable(TypedTable):
         """Rows with the named columns from one on, some two million values at a time."""
         step = max(1, BLOCK_VALUES // max(1, len(kinds)))
         for first in range(first_row, self.size, step):
-            with self._readable():
-                frame = self._frame.slice(first, step).select(list(kinds)).collect()
-                batch = batch_of(frame, kinds, self.spelling, numbered(first), first, first + len(frame))
-            if len(frame) != min(step, self.size - first):
-                raise TableError(
-                    f"{self.path!r} says that it has {self.size} rows, and rows after {batch.position} are missing; "
-                    "give a Parquet file that is complete"
-                )
-            yield batch
+            yield self.block(kinds, first, step)
+
+    def block(self, kinds: Mapping[str, str], first: int, count: int) -> Batch:
+        """Some rows with the named columns."""
+        with self._readable():
+            frame = self._frame.slice(first, count).select(list(kinds)).collect()
+            batch = batch_of(frame, kinds, self.spelling, numbered(first), first, first + len(frame))
+        if len(frame) != min(count, self.size - first):
+            raise TableError(
+                f"{self.path!r} says that it has {self.size} rows, and rows after {batch.position} are missing; "
+                "give a Parquet file that is complete"
+            )
+        return batch
 
 
 def _kind(dtype: Any) -> str:

@@ -124,6 +124,17 @@ def score_rows(
         yield Scores(ids, scores, batch.position, batch.frame.select(kept) if kept else None, rows)
 
 
+def all_scores(source: Any, model: Any, watcher: Watcher) -> NDArray[np.float64]:
+    """The scores of all rows of a table, in its order; what they are made of is never in memory at once."""
+    found, parts = FoundInRows(model), []
+    with watcher.progress(f"scoring {source.path}", source.size) as advance:
+        for scored in score_rows(source, model, found=found):
+            parts.append(scored.scores)
+            advance(scored.position)
+    found.tell(watcher)
+    return np.concatenate(parts)
+
+
 def _require_names(model: Any, source: Any, parameter: str) -> None:
     """Refuse what needs names of columns for an svmlight file."""
     if check_kind(source, model):

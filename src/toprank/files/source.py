@@ -78,6 +78,8 @@ class TypedTable:
     """Columns of numbers, or of true and false."""
     spelling = Spelling()
     notes: tuple[str, ...] = ()
+    has_blocks = False
+    """Whether any rows are read without those before them."""
 
     def kinds(self, as_text: Collection[str] = ()) -> dict[str, str]:
         """The kind of each column by its type."""
@@ -88,6 +90,10 @@ class TypedTable:
     @abstractmethod
     def batches(self, kinds: Mapping[str, str], first_row: int = 0) -> Iterator[Batch]:
         """Rows with the named columns from one on, some `BLOCK_VALUES` values at a time."""
+
+    def block(self, kinds: Mapping[str, str], first: int, count: int) -> Batch:
+        """Some rows with the named columns; only of a table that `has_blocks`."""
+        raise NotImplementedError
 
 
 def require_columns(source: Source, names: Collection[str], remedy: str) -> None:

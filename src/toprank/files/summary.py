@@ -46,13 +46,13 @@ def summary_of(
     return summary
 
 
-def missing_values(rows: Any) -> dict[str, int]:
-    """Columns with missing values and in how many rows."""
-    if rows.columns is None:
+def missing_values(frame: Any, columns: Any) -> dict[str, int]:
+    """Columns with missing values and in how many rows of a frame."""
+    if columns is None:
         return {}
     counts = {}
-    for name in rows.columns.used:
-        series = rows.X[name]
+    for name in columns.used:
+        series = frame[name]
         counts[name] = int(np.isnan(series.to_numpy()).sum()) if series.dtype.is_float() else series.null_count()
     return {name: count for name, count in counts.items() if count}
 

@@ -16,6 +16,7 @@ from toprank.files.columns import CATEGORY, IGNORE, Columns, choose_columns
 from toprank.files.errors import TableError
 from toprank.files.labels import positive_rows
 from toprank.files.leaks import leak_notes
+from toprank.files.out_of_core import FileRows, Sample
 from toprank.files.source import NUMBER, TEXT, TRUTH, VERBATIM, Source, read_all, repeated, require_columns
 from toprank.files.strays import stray_notes
 from toprank.files.svmlight_file import SvmlightTable
@@ -65,9 +66,13 @@ def read_to_learn(
     categorical: Collection[str] = (),
     types: Mapping[str, str] | None = None,
     beside: Beside = NOTHING,
+    in_file: bool = False,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
-    """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then."""
+    """All rows of a table with a label, and how to use its columns; `advance` gets the position now and then.
+
+    With `in_file` the rows stay in their file, as `FileRows`, and a sample of them decides on the columns.
+    """
     if isinstance(source, SvmlightTable):
         return _read_sparse(source, target, positive, None, advance, beside)
     types = types_of(types, categorical, ignore)
@@ -78,14 +83,25 @@ def read_to_learn(
         )
     unasked = {beside.time} - {name for name, kind in types.items() if kind == NUMBER}
     special |= beside.kinds(learned=lambda name: types.get(name) != IGNORE and name not in unasked)
-    found = read_columns(source, special, types, advance)
+    table = Sample(source) if in_file else source
+    found = read_columns(table, special, types, advance)
     left_out = dict.fromkeys(repeated(source.names), "several columns have this name")
     categories = [name for name, kind in types.items() if kind == CATEGORY]
     columns = choose_columns(found.frame.drop(list(special)), found.kinds, categories, left_out)
     columns.strays, columns.kinds = found.strays, found.kinds
     notes = [*found.notes, *stray_notes(found.strays, learns=True), *columns.notes]
-    rows = labelled(found.frame, target, positive, id_column, columns, notes, beside)
-    rows.notes += leak_notes(rows.X, rows.y, columns.used)
+    if not in_file:
+        rows = labelled(found.frame, target, positive, id_column, columns, notes, beside)
+        rows.notes += leak_notes(rows.X, rows.y, columns.used)
+        return rows
+    kinds = {target: VERBATIM, **beside.kinds(learned=lambda name: False)}
+    rows = labelled(read_all(source, kinds, advance)[0], target, positive, None, columns, notes, beside)
+    known = np.isin(table.rows, rows.numbers)
+    sample, numbers = found.frame.drop(target).filter(known), table.rows[known]
+    rows.X = FileRows(source, columns.used, rows.numbers, sample, numbers)
+    y = rows.y[np.searchsorted(rows.numbers, numbers)]
+    if 0 < y.sum() < len(y):
+        rows.notes += leak_notes(sample, y, columns.used)
     return rows
 
 
@@ -98,9 +114,12 @@ def read_to_test(
     id_column: str | None = None,
     beside: Beside = NOTHING,
     all_columns: bool = False,
+    in_file: bool = False,
     advance: Advance = lambda position: None,
 ) -> LabelledRows:
     """All rows of a table with a label and at least the columns of a model; with `all_columns` the others too, as text.
+
+    With `in_file` the columns of the model are not read.
 
     The model knows the target, the positive label and the identifier where they are not given, and what is beside, if
     the file has it.
@@ -115,6 +134,10 @@ def read_to_test(
     if target in model.columns:
         raise TableError(f"the model learned from the column {target!r}, so it cannot be the target; name another one")
     kinds = needed_kinds(source, model)
+    if in_file:
+        special |= beside.kinds(learned=lambda name: False)
+        frame, notes = read_all(source, special, advance)[0], _other_than_in_fit(source, model, target, id_column)
+        return labelled(frame, target, positive, id_column, None, notes, beside)
     if all_columns:  # to be shown as they are
         known = {*kinds, *special, *repeated(source.names)}
         kinds |= {name: VERBATIM for name in source.names if name not in known}

@@ -20,7 +20,9 @@ from toprank.files.estimators import complete, pipeline_of, without_search
 from toprank.files.measures import About, Measures, measure, require_lengths
 from toprank.files.model import TableModel
 from toprank.files.open import open_for_model, open_table
+from toprank.files.out_of_core import FileRows, fit_in_blocks, is_large, is_wanted
 from toprank.files.periods import Per, check_per
+from toprank.files.scoring import all_scores
 from toprank.files.summary import missing_values, summary_of
 from toprank.files.times import Times
 from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
@@ -62,6 +64,7 @@ def fit_file(
     decimal: str | None = None,
     thousands: str | None = None,
     encoding: str | None = None,
+    out_of_core: bool | None = None,
     watcher: Watcher | None = None,
 ) -> TableModel:
     r"""Fit a model to a file and measure it on rows held out; the command ``toprank fit``.
@@ -120,6 +123,10 @@ def fit_file(
         Fits at the same time, in a search.
     format, delimiter, zero_based, missing, decimal, thousands, encoding
         As in `open_table`; the model reads other files by the same rules.
+    out_of_core : bool, optional
+        Whether the rows stay in their file, Parquet or .npy, which is read again for each pass; by default where memory
+        would not do. For the linear methods with a convex problem; a sample of 100,000 rows decides on the columns,
+        medians, scales and categories.
     watcher : Watcher, optional
         Who is told of notes and progress; by default notes are warnings.
 
@@ -155,7 +162,9 @@ def fit_file(
     written: dict[str, Any] = {"missing": missing, "decimal": decimal, "thousands": thousands, "encoding": encoding}
     source = open_table(os.fspath(path), format=format, delimiter=delimiter, zero_based=zero_based, **written)
     columns: dict[str, Any] = {"ignore": ignore, "categorical": categorical, "types": types, "beside": beside}
-    rows = rows_to_learn(source, target, watcher, positive=positive, id_column=id_column, **columns)
+    made = estimator if hasattr(estimator, "fit") else estimator(0.01)
+    in_file = is_wanted(source, made, out_of_core, search, watcher)
+    rows = rows_to_learn(source, target, watcher, positive=positive, id_column=id_column, in_file=in_file, **columns)
     used = None if rows.columns is None else rows.columns.used
     train, test = split_rows(rows.y, rows.times, holdout, random_state)
     if holdout and not len(test):
@@ -168,19 +177,27 @@ def fit_file(
     pipeline = pipeline_of(used, estimator)
     around: dict[str, Any] = {"rule": rule, "times": part.times, "n_negatives": int((part.y == 0).sum())}
     looks: dict[str, Any] = {"search": search, "jobs": n_jobs, "verbose": watcher.shows_progress}
-    whole = complete(pipeline, seed=random_state, **around, **looks)
+
+    def whole(scorer: Any) -> Any:
+        return complete(scorer, seed=random_state, **around, **looks)
+
     known: dict[str, Any] = {"target": target, "positive": rows.positive, "id_column": id_column}
     known |= {"time": time, "amount": amount}
     known["reading"] = None if used is None else source.spelling.record([*used, *beside.names()])
     model = TableModel(pipeline, used, zero_based=getattr(source, "zero_based", False), **known)
     start = perf_counter()
-    with _shown(watcher, search):
-        learned_from = model.rows(part.X)
-        fitted, searched = without_search(whole.fit(learned_from, part.y))
+    with _shown(watcher, search, part.X.passes if in_file else None):
+        learned_from = model.rows(part.X.sample if in_file else part.X)
+        if in_file:
+            fitted, searched = fit_in_blocks(pipeline, whole, part.X, part.y), None
+            watcher.note(f"the fit took {part.X.passes():.0f} passes over {source.path!r}")
+        else:
+            fitted, searched = without_search(whole(pipeline).fit(learned_from, part.y))
     seconds = perf_counter() - start
-    model.estimator = whole if searched is None else pipeline
+    model.estimator = whole(pipeline) if searched is None else pipeline
     model.keep_fitted(fitted).keep_means(learned_from)
     tested = _tested(model, rows.part(test), per, watcher) if len(test) else None
+    frame = rows.X.sample if in_file else rows.X
     data = {
         "rows": len(rows.y),
         "positives": int(rows.y.sum()),
@@ -192,9 +209,9 @@ def fit_file(
     }
     model.summary_ = summary_of(model, type(estimator).__name__, source.path, data, rule.record(part.times)) | plain(
         {
-            "missing": missing_values(rows),
+            "missing": missing_values(frame, rows.columns),
             "left_out": {} if rows.columns is None else rows.columns.left_out,
-            "table": [] if rows.columns is None else _listed(source, rows, model),
+            "table": [] if rows.columns is None else _listed(source, frame, rows.columns, model),
             "search": searched,
             "held_out": None if tested is None else tested.record(),
             "seconds": seconds,
@@ -203,28 +220,32 @@ def fit_file(
     return model
 
 
-def _listed(source: Any, rows: LabelledRows, model: TableModel) -> list[dict[str, Any]]:
+def _listed(source: Any, frame: Any, known: Any, model: TableModel) -> list[dict[str, Any]]:
     """All columns of the file, with what is done with them."""
     roles = {model.time: "the time of a row", model.amount: "the amount of a row", model.id_column: "identifies a row"}
     roles |= {model.target: f"the labels; {model.positive} is positive"}
-    known: Any = rows.columns
     named = {name: role for name, role in roles.items() if name is not None}
     as_it_is = getattr(scorer_of(model.estimator_), "takes_tables", False)
-    return column_list(source.names, rows.X, known, known.kinds, source.spelling, named, as_it_is=as_it_is)
+    return column_list(source.names, frame, known, known.kinds, source.spelling, named, as_it_is=as_it_is)
 
 
 @contextmanager
-def _shown(watcher: Watcher, search: bool) -> Iterator[None]:
-    """Show how far the solver is; a search shows its own progress."""
+def _shown(watcher: Watcher, search: bool, passes: Callable[[], float] | None = None) -> Iterator[None]:
+    """Show how far the solver is, and how often it has read a file; a search shows its own progress."""
     if search:
         yield
         return
-    with watcher.progress("fitting") as advance, listening(lambda text: advance(0, f"fitting: {text}")):
+
+    def show(text: str) -> None:
+        advance(0, f"fitting: {text}" + ("" if passes is None else f", {passes():.0f} passes over the file"))
+
+    with watcher.progress("fitting") as advance, listening(show):
         yield
 
 
 def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Watcher) -> Measures:
-    scores = model.decision_function(held.X)
+    in_file = isinstance(held.X, FileRows)
+    scores = held.X.scored(model.decision_function) if in_file else model.decision_function(held.X)
     measures = measured(model, held, scores, watcher, per)
     model.negatives_ = ScoreSample.of(scores[held.y == 0]).record()
     if measures.alerts == 0:
@@ -310,9 +331,13 @@ def evaluate_file(
     source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
     watcher = watcher or Warner()
     labels: dict[str, Any] = {"target": target, "positive": positive}
-    rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), **labels)
+    in_file = is_large(source)
+    rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), in_file=in_file, **labels)
     require_lengths(k, len(rows.y))
-    scores = np.asarray(model.decision_function(rows.X))
+    if in_file:
+        scores = all_scores(source, model, watcher)[rows.numbers]
+    else:
+        scores = np.asarray(model.decision_function(rows.X))
     cuts: dict[str, Any] = {"ks": k or (10, 100), "rates": fpr or (0.01, 0.05), "confidence": confidence}
     return measured(model, rows, scores, watcher, per, **cuts)
 
