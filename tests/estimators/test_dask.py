@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.sparse import csr_array
 import toprank
 from toprank.datasets import make_imbalanced
 from toprank.solvers import working_set_newton as newton
+from toprank.solvers.block_row_choice import BlockRowChoice
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -161,6 +164,37 @@ def test_what_is_wrong_is_named():
         toprank.TauFPL(tau=0.1, solver="pairs").fit(dX, dy)
     with pytest.raises(ValueError, match="4 features"):
         toprank.TauFPL(tau=0.1).fit(X, y).decision_function(dX[:, :3])
+
+
+@pytest.fixture
+def traffic(monkeypatch):
+    """Bytes of what is sent to the client, and the number of trips."""
+    counted, compute = {"bytes": 0, "trips": 0}, dask.compute
+
+    def counting(*tasks, **options):
+        found = compute(*tasks, **options)
+        counted["bytes"] += sum(len(pickle.dumps(part, 5)) for part in found)
+        counted["trips"] += 1
+        return found
+
+    monkeypatch.setattr(dask, "compute", counting)
+    return counted
+
+
+@pytest.mark.usefixtures("small_working_sets")
+def test_what_a_round_sends_does_not_grow_with_the_rows(traffic, monkeypatch):
+    monkeypatch.setattr(BlockRowChoice, "largest_part", 400)
+    sent = {}
+    for n in (16_000, 128_000):
+        X, y = rows(n, share=60 / n)
+        dX, dy, _ = in_blocks(X, y, (n // 4,) * 4)
+        traffic.update(bytes=0, trips=0)
+        model = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-3, threshold="trained").fit(dX, dy)
+        assert model.dual_gap_ <= 1e-3
+        rounds = len(model.history_["gap"])
+        sent[n] = traffic["bytes"] / rounds
+        assert traffic["trips"] <= 40 + 20 * rounds
+    assert sent[128_000] <= 1.5 * sent[16_000]
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 dask = pytest.importorskip("dask")
 
 from toprank.formulations.thresholds import top_mean as in_memory  # noqa: E402
-from toprank.matrices import block_order  # noqa: E402
-from toprank.matrices.block_order import Order, next_to_cut, top_mean  # noqa: E402
+from toprank.matrices import block_selection  # noqa: E402
+from toprank.matrices.block_order import Order  # noqa: E402
+from toprank.matrices.block_selection import Search, find, top_mean  # noqa: E402
 from toprank.matrices.block_vector import BlockVector  # noqa: E402
 
 
@@ -38,46 +39,36 @@ def scores_in_blocks(draw):
     return scores, weights, np.diff(np.concatenate([[0], ends, [n]])).tolist()
 
 
-@pytest.fixture(params=[(3, 4, 2), (64, 256, 500)], ids=["many rounds", "as it is"])
+@pytest.fixture(params=[(3, 2), (48, 200)], ids=["many rounds", "as it is"])
 def _rounds(request, monkeypatch):
-    for name, value in zip(("_PLACES", "_ASKED", "_FEW"), request.param, strict=True):
-        monkeypatch.setattr(block_order, name, value)
+    for name, value in zip(("_EDGES", "_FEW"), request.param, strict=True):
+        monkeypatch.setattr(block_selection, name, value)
 
 
 @pytest.mark.usefixtures("_rounds")
 def test_mean_and_cuts_are_those_of_one_array():
     @settings(max_examples=25, deadline=None, derandomize=True)
-    @given(scores_in_blocks(), st.floats(0.01, 0.98))
-    def check(case, share):
+    @given(scores_in_blocks(), st.floats(0.01, 0.98), st.sampled_from([None, (0.0, 1.0), (3.0, 1e-6)]))
+    def check(case, share, guess):
         scores, weights, lengths = case
-        caps = weights / (share * weights.sum())
+        caps, count = weights / (share * weights.sum()), int(np.ceil(share * len(scores)))
         vector, of_caps = in_blocks(scores, lengths), in_blocks(caps, lengths)
-        assert top_mean(vector, of_caps) == pytest.approx(in_memory(scores, caps)[0], abs=1e-12)
-        order, ranked = np.argsort(-scores, kind="stable"), Order.of(vector, of_caps)
-        end = min(int(np.searchsorted(np.cumsum(caps[order]), 1 - 1e-12)) + 1, len(scores))
-        for found, rank in (
-            (ranked.cut(1 - 1e-12, by_weight=True), end),
-            (ranked.cut(end // 2, by_weight=False), end // 2),
-        ):
-            blocks = np.searchsorted(vector.offsets, order[:rank], side="right") - 1
-            # blocks without rows share their offset with the next one
-            expected = np.bincount(blocks, minlength=len(lengths))
-            assert found.tolist() == expected.tolist()
+        # two searches in the same trips
+        end, at_count = find(
+            [Search(vector, of_caps, 1 - 1e-12, guess=guess), Search(vector, 1.0, count, by_weight=False, guess=guess)]
+        )
+        assert top_mean(end) == pytest.approx(in_memory(scores, caps)[0], abs=1e-12)
+        order = np.argsort(-scores, kind="stable")
+        assert at_count.value == scores[order[count - 1]]
+        assert at_count.n_above == (scores > at_count.value).sum()
+        assert end.n_equal == (scores == end.value).sum()
+        ranked = Order.of(vector, of_caps)
+        blocks = np.searchsorted(vector.offsets, order[:count], side="right") - 1
+        assert ranked.cut(count).tolist() == np.bincount(blocks, minlength=len(lengths)).tolist()
+        beyond = ranked.first_beyond(0.5 * caps.sum())
+        assert caps[scores >= beyond].sum() > 0.5 * caps.sum() >= caps[scores > beyond].sum() - 1e-12
 
     check()
-
-
-def test_rows_next_to_the_cut_at_two_points():
-    rng = np.random.default_rng(0)
-    a, lengths = rng.standard_normal(80), [30, 0, 1, 49]
-    b = a + 0.1 * rng.standard_normal(80)
-    caps, keep = np.full(80, 1 / 20), np.array([3, 70])
-    inside, above = next_to_cut([in_blocks(a, lengths), in_blocks(b, lengths)], in_blocks(caps, lengths), 10, keep)
-    tops = [set(np.argsort(-s)[:15]) for s in (a, b)]
-    windows = [set(np.argsort(-s)[15:25]) for s in (a, b)]
-    expected = windows[0] | windows[1] | set(keep) | (tops[0] ^ tops[1])
-    assert set(inside) == expected
-    assert set(np.flatnonzero(above)) == (tops[0] & tops[1]) - expected
 
 
 def test_vectors_compute_as_numpy_does():

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toprank.solvers.incumbent import best_on_segment
 from toprank.solvers.problem import Solution, relative_gap
+from toprank.solvers.segment import best_on_segment
 
 
 @given(st.floats(-1.0, 2.0), st.floats(0.01, 100.0))

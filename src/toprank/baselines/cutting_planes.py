@@ -25,8 +25,9 @@ import numpy as np
 
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import Cholesky, matvec, transpose_matvec
-from toprank.solvers.incumbent import COLLAPSE, best_on_segment
+from toprank.solvers.incumbent import COLLAPSE
 from toprank.solvers.problem import Recorder, relative_gap
+from toprank.solvers.segment import best_on_segment
 
 # Share of the way from the best point to the minimum of the model at which the next plane touches.
 _AHEAD = 0.1

@@ -120,7 +120,7 @@ def best_in_blocks(scores: Any, k: int | None, share: float | None, rounding: fl
     lengths = [int(n) for n in fetched(on_each(len, [pieces]))]
     vector, n = BlockVector.of(pieces, lengths, scores.dtype), sum(lengths)
     wanted = min(n, int(np.floor(share * n * (1 + rounding))) if share is not None else int(k or 0))
-    counts = Order.of(vector, None).cut(wanted, by_weight=False) if wanted else np.zeros(len(lengths), np.intp)
+    counts = Order.of(vector, None).cut(wanted)
     return column_of(on_each(_best, [pieces, counts.tolist()]), lengths, np.bool_)
 
 

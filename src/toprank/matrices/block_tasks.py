@@ -6,7 +6,8 @@ Dask runs them, on the cluster of the current client or in threads. A piece is w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 from uuid import uuid4
 
@@ -43,13 +44,23 @@ def fetched(pieces: Pieces) -> list[Any]:
 
 
 def added_up(pieces: Pieces) -> Any:
-    """The sum of arrays of the same shape, always in the same order; only the sum is sent here."""
+    """The sum of arrays of the same shape; only the sum is sent here."""
+    return combined(pieces, add)
+
+
+def combined(pieces: Pieces, two: Callable[[Any, Any], Any]) -> Any:
+    """What a function of two makes of all pieces, always in the same order; only the last result is sent here."""
+    return fetched(combined_tasks(pieces, two))[0]
+
+
+def combined_tasks(pieces: Pieces, two: Callable[[Any, Any], Any]) -> list[Piece]:
+    """The same as one task."""
     from dask import delayed
 
-    add, left = delayed(_sum, pure=False), list(pieces)
+    several, left = delayed(partial(reduce, two), pure=False), list(pieces)
     while len(left) > 1:
-        left = [add(left[i : i + _ADDED_AT_ONCE]) for i in range(0, len(left), _ADDED_AT_ONCE)]
-    return fetched(left)[0]
+        left = [several(left[i : i + _ADDED_AT_ONCE]) for i in range(0, len(left), _ADDED_AT_ONCE)]
+    return left
 
 
 def _called(function: Callable[..., Any], number: int, common: Sequence[Any], *pieces: Any) -> Any:
@@ -59,10 +70,3 @@ def _called(function: Callable[..., Any], number: int, common: Sequence[Any], *p
     except Exception as error:
         error.add_note(f"in block {number} of the rows")
         raise
-
-
-def _sum(arrays: Sequence[Any]) -> Any:
-    total = arrays[0].copy()
-    for array in arrays[1:]:
-        total += array
-    return total

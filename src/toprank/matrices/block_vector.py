@@ -56,6 +56,7 @@ class BlockVector(NDArrayOperatorsMixin):
         self, lengths: tuple[int, ...], leaves: Sequence[Pieces], expression: Any, dtype: Any = np.float64
     ) -> None:
         self.lengths, self.leaves, self.expression, self.dtype = lengths, tuple(leaves), expression, np.dtype(dtype)
+        self._notes: dict[str, Any] = {}
 
     @classmethod
     def of(cls, pieces: Pieces, lengths: Sequence[int], dtype: Any = np.float64) -> BlockVector:
@@ -64,6 +65,25 @@ class BlockVector(NDArrayOperatorsMixin):
 
     def __len__(self) -> int:
         return sum(self.lengths)
+
+    def noted(self, name: str, make: Callable[[], Any]) -> Any:
+        """What was made of the vector under a name, or is made now."""
+        if name not in self._notes:
+            self._notes[name] = make()
+        return self._notes[name]
+
+    def note(self, name: str, value: Any) -> None:
+        """Note something of the vector."""
+        self._notes[name] = value
+
+    def known(self, name: str) -> Any:
+        """What was noted, or None."""
+        return self._notes.get(name)
+
+    @property
+    def pieces(self) -> Pieces:
+        """The pieces, which are computed and kept."""
+        return self.stored().leaves[0]
 
     @cached_property
     def offsets(self) -> Rows:
@@ -106,9 +126,9 @@ class BlockVector(NDArrayOperatorsMixin):
 
     # Numbers of all rows.
 
-    def on_blocks(self, function: Callable[[Any], Any]) -> list[Any]:
-        """What a function makes of each piece, sent here."""
-        return fetched(self.tasks(function))
+    def on_blocks(self, function: Callable[..., Any], columns: Sequence[Pieces] = ()) -> list[Any]:
+        """What a function makes of each piece, and of those of other columns, sent here."""
+        return fetched(self.tasks(function, columns))
 
     def tasks(self, function: Callable[..., Any], columns: Sequence[Pieces] = (), *common: Any) -> list[Piece]:
         """Tasks that call a function with each piece, those of other columns, and what is common to all."""
@@ -163,10 +183,10 @@ class BlockVector(NDArrayOperatorsMixin):
         return [float(total) for total in np.sum(applied(_products, self, *others).on_blocks(_itself), axis=0)]
 
     def top_mean(self, caps: BlockVector | None) -> float:
-        """The mean of the largest, by `toprank.matrices.block_order`."""
-        from toprank.matrices.block_order import top_mean
+        """The mean of the largest, whose caps have the sum 1, or the largest one."""
+        from toprank.matrices.block_selection import ROUNDING, Search, find, top_mean
 
-        return top_mean(self, caps)
+        return self.max() if caps is None else top_mean(find([Search(self, caps, 1 - ROUNDING)])[0])
 
     def first_beyond(self, weights: BlockVector, weight: float) -> float:
         """The largest value up to which, it included, there is more than so much weight."""

@@ -2,63 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask, Rows
-from toprank.matrices.block_matrix import BlockMatrix, stacked
-from toprank.matrices.block_order import next_to_cut
+from toprank.arrays import Floats, Mask
+from toprank.formulations.surrogates import Surrogate
+from toprank.matrices.block_matrix import BlockMatrix
+from toprank.matrices.block_selection import ROUNDING, End, Search, find, top_mean
 from toprank.matrices.block_vector import BlockVector, applied
-from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.problem import Matrix, Problem
-from toprank.solvers.row_choice import RowChoice, drawn
+from toprank.solvers.row_choice import RowChoice
 
-# Rows of the random part that the first point is made of.
-_LARGEST_PART = 30_000
+# Shares of a new point at which objectives are asked for together.
+_ENDS, _COARSE, _FINE = (1.0, 0.9), np.arange(5) / 5, np.array([-3, -2, -1, 1, 2, 3]) / 25
 
 
 @dataclass(frozen=True)
 class BlockProblem(Problem):
-    """As `Problem`, with rows in blocks; the roles of rows are masks in pieces."""
+    """As `Problem`, with rows in blocks; the roles of rows are masks in pieces.
+
+    What follows from the rows alone is noted beside their labels and weights, and so is known to a problem with another
+    loss too.
+    """
 
     matrix: ClassVar[Matrix] = "blocks"
     X: BlockMatrix
     positive: Any
     weights: Any
 
-    @cached_property
+    @property
     def positives(self) -> Any:
         """A mask of the positive rows."""
         return self.positive
 
-    @cached_property
+    @property
     def negatives(self) -> BlockVector:
         """A mask of the negative rows."""
-        mask: BlockVector = (~self.positive).stored()
+        mask: BlockVector = self.positive.noted("negatives", lambda: (~self.positive).stored())
         return mask
 
-    @cached_property
+    @property
     def threshold_rows(self) -> Any:
         """A mask of the rows that the threshold looks at, or all rows."""
         return slice(None) if self.formulation.over == "all" else self.negatives
 
-    @cached_property
+    @property
     def positive_share(self) -> Any:
         """Weights of the positives, of sum 1."""
-        return _share(self.weights[self.positives])
+        return self.weights.noted("positive share", lambda: _share(self.of_positives(self.weights)))
 
-    @cached_property
+    @property
     def threshold_weights(self) -> Any:
         """Weights of the threshold rows, as given."""
-        return self.weights[self.threshold_rows].stored()
+        return self.of_threshold(self.weights)
 
-    @cached_property
+    @property
     def threshold_share(self) -> Any:
         """Weights of the threshold rows, of sum 1."""
-        return _share(self.threshold_weights)
+        return self.weights.noted("threshold share", lambda: _share(self.threshold_weights))
+
+    @cached_property
+    def caps(self) -> Any:
+        """Upper bounds of the threshold rows, or None for the plain maximum."""
+        caps = self.formulation.threshold.caps(self.threshold_weights)
+        return None if caps is None else caps.stored()  # type: ignore[attr-defined]
+
+    def of_positives(self, values: BlockVector) -> BlockVector:
+        """The numbers of the positives, which are kept."""
+        part: BlockVector = values.noted("positives", lambda: values[self.positives].stored())
+        return part
+
+    def of_threshold(self, values: BlockVector) -> BlockVector:
+        """The numbers of the threshold rows, which are kept."""
+        part: BlockVector = values.noted("threshold rows", lambda: values[self.threshold_rows].stored())
+        return part
 
     def scores(self, w: Floats) -> Any:
         """All scores, in pieces: one pass over the data."""
@@ -66,11 +87,15 @@ class BlockProblem(Problem):
 
     def zero_scores(self) -> Any:
         """The scores of all rows at w = 0."""
-        return (0.0 * self.weights).stored()
+        return self.weights.noted("zeros", lambda: (0.0 * self.weights).stored())
 
     def settled(self, scores: Any) -> Any:
         """The same, computed and kept in pieces."""
         return scores.stored()
+
+    def mixed(self, old: Any, new: Any, share: float) -> Any:
+        """As in one memory, computed and kept in pieces."""
+        return new if share == 1 else ((1 - share) * old + share * new).stored()
 
     def combine(self, row_weights: Any) -> Floats:
         """The sum of the rows with given weights: one pass over the data."""
@@ -85,61 +110,85 @@ class BlockProblem(Problem):
 
     def row_choice(self, caps: Any) -> RowChoice:
         """The choice of rows for a working set."""
+        from toprank.solvers.block_row_choice import BlockRowChoice
+
         return BlockRowChoice(self, caps)
 
+    # Thresholds and objectives.
 
-class BlockRowChoice(RowChoice):
-    """The choice among rows in blocks: what is chosen is sent here, and the rows above stay where they are."""
+    def end_of_top(self, scores: BlockVector) -> End:
+        """Where the top of the threshold rows ends."""
+        return scores.noted("end", lambda: find([Search(self.of_threshold(scores), self.caps, 1 - ROUNDING)])[0])  # type: ignore[no-any-return]
 
-    problem: BlockProblem
-    grows_with_top = False
-    largest_part = _LARGEST_PART
+    def threshold_at(self, scores: Any) -> float:
+        """The threshold t of the scores of all rows."""
+        threshold = self.formulation.threshold
+        if not threshold.is_maximum:
+            return threshold.value(self.of_threshold(scores), self.threshold_weights)  # type: ignore[arg-type]
+        return self.of_threshold(scores).max() if self.caps is None else top_mean(self.end_of_top(scores))
 
-    def next_to_threshold(self, points: list[Any], size: int, keep: Rows) -> tuple[Rows, Any]:
-        """As in one memory; the rows above are a mask in pieces."""
-        rows = self.problem.threshold_rows
-        return next_to_cut([scores[rows] for scores in points], self.caps, size, keep)  # type: ignore[arg-type]
+    def best_between(self, squares: tuple[float, float, float], old: Any, new: Any) -> tuple[float, float]:
+        """As in one memory, but the objectives at several points are asked for together."""
+        seen = dict(zip(_ENDS, self._objectives_between(squares, old, new, _ENDS), strict=True))
+        if seen[1.0] <= seen[0.9]:
+            return 1.0, seen[1.0]
+        for shares in (_COARSE, _FINE):
+            centre = 0.0 if shares is _COARSE else min(seen, key=lambda share: seen[share])
+            wanted = [s for s in (centre + shares).tolist() if 0 <= s <= 1 and s not in seen]
+            seen |= zip(wanted, self._objectives_between(squares, old, new, wanted), strict=True)
+        value, share = min((value, share) for share, value in seen.items())
+        return share, value
 
-    def rows(self, positives: Rows, threshold_rows: Rows) -> WorkingRows:
-        """A copy of positives and threshold rows, sent here."""
-        problem = self.problem
-        parts = problem.X.rows((problem.positives, positives), (problem.threshold_rows, threshold_rows))
-        return WorkingRows.of_rows(stacked(parts), len(positives))
+    def _objectives_between(
+        self, squares: tuple[float, float, float], old: Any, new: Any, shares: Sequence[float]
+    ) -> list[float]:
+        """The objectives at some points between two."""
+        aa, ab, bb = squares
+        thresholds = self._thresholds_between(old, new, shares)
+        points = self.positive_share, self.of_positives(old), self.of_positives(new)
+        losses = applied(_losses_between, *points, tuple(shares), tuple(thresholds), self.formulation.surrogate)
+        sums = np.sum(losses.on_blocks(_itself), axis=0)
+        squared = [(1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb for share in shares]
+        return [0.5 * self.alpha * square + float(loss) for square, loss in zip(squared, sums, strict=True)]
 
-    def sum_above(self, above: Any) -> tuple[Floats, float, int]:
-        """The same by one pass, if there are such rows."""
-        if self.caps is None or isinstance(above, np.ndarray) or not (count := int(np.count_nonzero(above))):
-            return np.zeros(self.problem.X.shape[1]), 0.0, 0
-        weights = above * self.caps
-        return self.problem.combine(self.problem.row_weights(0.0, weights)), weights.sum(), count
-
-    def listed(self, above: Any) -> Rows:
-        """None: they may be as many as there are rows in the top."""
-        return np.zeros(0, np.intp)
-
-    def dual_point(self, restricted: Any, y_inside: Floats, p_inside: Floats) -> None:
-        """None: it would be a vector of all rows."""
-        return
-
-    def thinned(self, smallest: int, size: int) -> tuple[Problem, float]:
-        """The same rows as in one memory, sent here."""
-        problem, rng = self.problem, np.random.default_rng(0)
-        requests, weights = [], []
-        for role in (problem.positives, problem.negatives):
-            of_class = problem.weights[role]
-            wanted = max(smallest, size * len(of_class) // len(problem.positive))
-            numbers = np.sort(drawn(rng, len(of_class), wanted))
-            chosen = of_class[numbers]
-            requests.append((role, numbers))
-            weights.append(of_class.sum() / chosen.sum() * chosen)
-        X, positive = stacked(problem.X.rows(*requests)), np.repeat([True, False], [len(part) for part in weights])
-        thinned = Problem(X, positive, np.concatenate(weights), problem.formulation, problem.alpha)
-        return thinned, len(positive) / len(problem.positive)
+    def _thresholds_between(self, old: Any, new: Any, shares: Sequence[float]) -> list[float]:
+        at_old, at_new = self.of_threshold(old), self.of_threshold(new)
+        if self.caps is None:
+            highest = applied(_highest_between, at_old, at_new, tuple(shares)).on_blocks(_itself)
+            return [float(value) for value in np.max(highest, axis=0)]
+        first, last = self.end_of_top(old), new.known("end")
+        searches = []
+        for share in shares:
+            guess = first.guess
+            if last is not None:
+                centre = (1 - share) * first.value + share * last.value
+                guess = centre, max(first.guess[1], last.guess[1])
+            values = at_new if share == 1 else (1 - share) * at_old + share * at_new
+            searches.append(Search(values, self.caps, 1 - ROUNDING, guess=guess if first.value else None))
+        ends = find(searches)
+        if 1.0 in shares:
+            new.note("end", ends[list(shares).index(1.0)])
+        return [top_mean(end) for end in ends]
 
 
 def _share(weights: BlockVector) -> BlockVector:
     share: BlockVector = (weights / weights.sum()).stored()
     return share
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _losses_between(
+    share: Floats, old: Floats, new: Floats, shares: Sequence[float], thresholds: Sequence[float], surrogate: Surrogate
+) -> list[float]:
+    points = zip(shares, thresholds, strict=True)
+    return [float(share @ surrogate.value(t - ((1 - part) * old + part * new))) for part, t in points]
+
+
+def _highest_between(old: Floats, new: Floats, shares: Sequence[float]) -> list[float]:
+    return [float(((1 - share) * old + share * new).max(initial=-np.inf)) for share in shares]
 
 
 def _row_weights(positive: Mask, on_positives: Any, rows: Mask | None, on_threshold: Any) -> Floats:

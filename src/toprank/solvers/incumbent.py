@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,13 +61,11 @@ class Incumbent:
         `squares` are the products of the best point with itself, with the new one, and of the new one with itself.
         Returns the share of the new point, and whether it was better.
         """
-        share, value = best_on_segment(self.problem.objective, squares, self.scores, scores)
+        share, value = self.problem.best_between(squares, self.scores, scores)
         better = value < (self.primal if self.coef.any() else (1 - _ROUNDING) * self.primal)
         if better:
-            rest = 1 - share
-            between = self.problem.settled(rest * self.scores + share * scores)
-            self.coef, self.scores = rest * self.coef + share * coef, between
-            self.primal = value
+            self.coef = (1 - share) * self.coef + share * coef
+            self.scores, self.primal = self.problem.mixed(self.scores, scores, share), value
         return share, better
 
     def raise_bound(self, dual: float, point: DualPoint | None) -> None:
@@ -110,40 +107,3 @@ class Incumbent:
             dual_point=self.dual_point,
             **more,
         )
-
-
-def best_on_segment(
-    objective: Callable[[float, Floats], float], squares: tuple[float, float, float], old: Floats, new: Floats
-) -> tuple[float, float]:
-    """The share of the new point at the best point between an old and a new one, and the objective there.
-
-    The objective is a convex function of ‖w‖² and the scores; `squares` are the products old·old, old·new and new·new
-    of the points themselves. The new point itself is taken if the best one cannot be further away than a tenth of the
-    segment; otherwise the best of what nine rounds of golden-section search have seen.
-    """
-    aa, ab, bb = squares
-
-    def at(share: float) -> float:
-        squared = (1 - share) ** 2 * aa + 2 * share * (1 - share) * ab + share**2 * bb
-        return objective(squared, (1 - share) * old + share * new)
-
-    end = at(1.0)
-    if end <= at(0.9):
-        return 1.0, end
-    low, high, golden = 0.0, 1.0, 0.6180339887498949
-    left, right = 1 - golden, golden
-    below, above = at(left), at(right)
-    seen = [(at(0.0), 0.0), (end, 1.0), (below, left), (above, right)]
-    for _ in range(8):
-        if below < above:
-            high, right, above = right, left, below
-            left = high - golden * (high - low)
-            below = at(left)
-            seen.append((below, left))
-        else:
-            low, left, below = left, right, above
-            right = low + golden * (high - low)
-            above = at(right)
-            seen.append((above, right))
-    value, share = min(seen)
-    return share, value

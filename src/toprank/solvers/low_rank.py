@@ -41,9 +41,10 @@ from toprank.formulations.thresholds import within_caps
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
-from toprank.solvers.incumbent import COLLAPSE, Incumbent, best_on_segment
+from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
+from toprank.solvers.segment import best_on_segment
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
 

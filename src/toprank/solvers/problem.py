@@ -21,6 +21,7 @@ from toprank.log import logger, tell
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
 from toprank.solvers.row_choice import RowChoice
+from toprank.solvers.segment import best_on_segment
 
 Matrix = Literal["rows", "kernel", "blocks"]
 HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
@@ -78,6 +79,10 @@ class WeightedRows:
         """The same scores; what is still an expression is computed, as it will be read often."""
         return scores
 
+    def mixed(self, old: Floats, new: Floats, share: float) -> Floats:
+        """The scores between old and new ones, by the share of the new ones."""
+        return (1 - share) * old + share * new
+
     def threshold_at(self, scores: Floats) -> float:
         """The threshold t of the scores of all rows."""
         return self.formulation.threshold.value(scores[self.threshold_rows], self.threshold_weights)
@@ -90,6 +95,10 @@ class WeightedRows:
             rows, share = self._negatives
             loss += float(share @ surrogate.value(scores[rows] - t))
         return 0.5 * self.alpha * squared_norm + loss
+
+    def best_between(self, squares: tuple[float, float, float], old: Floats, new: Floats) -> tuple[float, float]:
+        """The share of the new scores at the best point between old ones and them, and the objective there."""
+        return best_on_segment(self.objective, squares, old, new)
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats, float]:
         """The loss F(s), its (sub)gradient with respect to all scores, and the threshold."""

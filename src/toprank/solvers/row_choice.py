@@ -2,18 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from toprank.arrays import Floats, Mask, Rows
-from toprank.formulations.thresholds import top_mean_value
+from toprank.formulations.surrogates import Surrogate
+from toprank.formulations.thresholds import top_mean
 from toprank.matrices.working_rows import WorkingRows
 
 if TYPE_CHECKING:
     from toprank.solvers.problem import DualPoint, Problem
     from toprank.solvers.restricted import Restricted
+
+
+@dataclass(frozen=True)
+class NearPositives:
+    """Positives that are less than `reach` above the threshold at one of some points, and `keep`."""
+
+    points: list[Any]
+    reach: float
+    keep: Rows
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Threshold rows next to the end of the top at some points, about so many, and `keep`; and which positives.
+
+    Without a word on them it is all positives.
+    """
+
+    points: list[Any]
+    size: int
+    keep: Rows
+    near: NearPositives | None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The rows of a working set: positives and threshold rows with their numbers, and the sum of the rows above."""
+
+    positives: Rows
+    threshold_rows: Rows
+    above: Rows
+    """Numbers of the rows above, where they are known."""
+    share: Floats
+    caps: Floats | None
+    g: Floats
+    at_caps: float
+    rows: WorkingRows
+    passes: float
+    """Passes over the data that were made for them."""
+
+    def restricted(self, alpha: float, surrogate: Surrogate) -> Restricted:
+        """The problem on these rows."""
+        from toprank.solvers.restricted import Restricted
+
+        k0, numbers = 1.0 - self.at_caps, (self.positives, self.threshold_rows, self.above)
+        return Restricted(self.rows, alpha, surrogate, self.share, self.caps, self.g, k0, *numbers)
 
 
 class RowChoice:
@@ -29,6 +76,19 @@ class RowChoice:
 
     def __init__(self, problem: Problem, caps: Floats | None) -> None:
         self.problem, self.caps = problem, caps
+
+    def chosen(self, wish: Wish | None) -> Chosen:
+        """The rows of a working set, or all rows."""
+        problem, caps = self.problem, self.caps
+        positives, inside = np.arange(len(problem.positives)), np.arange(len(problem.threshold_rows))
+        above = np.zeros(0, np.intp)
+        if wish is not None:
+            inside, above = self.next_to_threshold(wish.points, wish.size, wish.keep)
+            positives = positives if wish.near is None else self.near_positives(wish.near)
+        g, at_caps = self._sum_above(above)
+        rows = WorkingRows.of(problem.X, problem.positives[positives], problem.threshold_rows[inside])
+        caps, share = None if caps is None else caps[inside], problem.positive_share[positives]
+        return Chosen(positives, inside, above, share, caps, g, at_caps, rows, len(above) / len(problem.positive))
 
     def next_to_threshold(self, points: list[Any], size: int, keep: Rows) -> tuple[Rows, Any]:
         """Threshold rows next to the end of the top by rank at some points, together with `keep`; and those above.
@@ -54,30 +114,21 @@ class RowChoice:
         inside = _marked(len(s), order[first:last], keep)
         return np.flatnonzero(inside), np.flatnonzero(_marked(len(s), order[:first]) & ~inside)
 
-    def near_positives(self, points: list[Any], reach: float, keep: Rows) -> Rows:
-        """Positives that are less than `reach` above the threshold at one of some points, and `keep`."""
-        problem, near = self.problem, False
-        for scores in points:
-            t = top_mean_value(scores[problem.threshold_rows], self.caps)
-            near = (t - scores[problem.positives] > -reach) | near
-        return np.union1d(np.flatnonzero(near), keep)
+    def near_positives(self, wanted: NearPositives) -> Rows:
+        """Positives next to the threshold or above it."""
+        problem, near = self.problem, np.zeros(len(self.problem.positives), dtype=bool)
+        for scores in wanted.points:
+            t = top_mean(scores[problem.threshold_rows], self.caps)[0]
+            near |= t - scores[problem.positives] > -wanted.reach
+        return np.union1d(np.flatnonzero(near), wanted.keep)
 
-    def rows(self, positives: Rows, threshold_rows: Rows) -> WorkingRows:
-        """A copy of positives and threshold rows."""
-        problem = self.problem
-        return WorkingRows.of(problem.X, problem.positives[positives], problem.threshold_rows[threshold_rows])
-
-    def sum_above(self, above: Any) -> tuple[Floats, float, int]:
-        """The sum of the rows above with their caps, that of the caps, and how many they are."""
+    def _sum_above(self, above: Rows) -> tuple[Floats, float]:
+        """The sum of the rows above with their caps, and that of the caps."""
         problem, caps = self.problem, self.caps
         if caps is None or not len(above):
-            return np.zeros(problem.X.shape[1]), 0.0, 0
+            return np.zeros(problem.X.shape[1]), 0.0
         g = np.asarray(problem.X[problem.threshold_rows[above]].T @ caps[above], dtype=np.float64)
-        return g, float(caps[above].sum()), len(above)
-
-    def listed(self, above: Any) -> Rows:
-        """The numbers of the rows above, where they are known."""
-        return np.asarray(above, dtype=np.intp)
+        return g, float(caps[above].sum())
 
     def dual_point(self, restricted: Restricted, y_inside: Floats, p_inside: Floats) -> DualPoint | None:
         """The dual point of a working set; positives and threshold rows that were left out have zeros."""

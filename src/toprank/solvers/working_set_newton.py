@@ -20,6 +20,7 @@ from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import Problem, Solution
 from toprank.solvers.restricted import Restricted, State
+from toprank.solvers.row_choice import NearPositives, Wish
 
 # Rows of a class in the smallest random part; problems of fewer than five times as many rows are solved directly.
 _SMALL_PART = 1500
@@ -128,30 +129,24 @@ class _WorkingSetSolver:
 
     def _restricted(self, outcome: Outcome | None) -> Restricted:
         """Step 2: choose rows by the scores of the newest and the best point, and keep those that proved active."""
-        problem, choice = self.problem, self.choice
-        positives, inside, above = np.arange(self.m), np.arange(self.n_threshold), np.zeros(0, np.intp)
+        choice, wish = self.choice, None
         if not self.takes_all:
-            keep = np.zeros(0, np.intp) if outcome is None else _active_threshold_rows(outcome)
             points = [self.newest_scores] + [self.incumbent.scores] * (self.share_of_newest < 0.9)
-            inside, above = choice.next_to_threshold(points, self.size, keep)
+            near = None
             if not self.has_barrier and (outcome is not None or not choice.grows_with_top):
-                positives = self._near_positives(outcome)
-        g, at_caps, n_above = choice.sum_above(above)
-        self.recorder.passes += n_above / self.n
-        caps = None if self.caps is None else self.caps[inside]
-        share, rows = problem.positive_share[positives], choice.rows(positives, inside)
-        return Restricted(
-            rows, problem.alpha, self.surrogate, share, caps, g, 1.0 - at_caps, positives, inside, choice.listed(above)
-        )
+                near = self._near_positives(outcome)
+            wish = Wish(points, self.size, _active_threshold_rows(outcome), near)
+        chosen = choice.chosen(wish)
+        self.recorder.passes += chosen.passes
+        return chosen.restricted(self.problem.alpha, self.surrogate)
 
-    def _near_positives(self, outcome: Outcome | None) -> Rows:
+    def _near_positives(self, outcome: Outcome | None) -> NearPositives:
         """Positives that are active or nearly so at the newest or the best point, and those with a multiplier."""
         keep = np.zeros(0, np.intp)
         if outcome is not None:
             u = outcome.state.y[: outcome.problem.m]
             keep = outcome.problem.positives[u > 1e-6 * u.mean()]
-        points = [self.incumbent.scores, self.newest_scores]
-        return self.choice.near_positives(points, self.surrogate.pieces.shift + 0.3, keep)
+        return NearPositives([self.incumbent.scores, self.newest_scores], self.surrogate.pieces.shift + 0.3, keep)
 
     def _first_state(self, restricted: Restricted, outcome: Outcome | None, gap: float, failures: int) -> State:
         """The last iterate on the new rows or, where that led nowhere, one at the best point, nearer or further in."""
@@ -180,8 +175,10 @@ class _WorkingSetSolver:
         self.incumbent.record()
 
 
-def _active_threshold_rows(outcome: Outcome) -> Rows:
+def _active_threshold_rows(outcome: Outcome | None) -> Rows:
     """Threshold rows whose multiplier is neither negligible nor at its cap."""
+    if outcome is None:
+        return np.zeros(0, np.intp)
     restricted, S = outcome.problem, outcome.state.S
     b: Floats = outcome.state.y[restricted.m :]
     negligible = 1e-3 * S / len(b)
