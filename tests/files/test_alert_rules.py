@@ -8,7 +8,7 @@ import pytest
 
 from toprank import PatMatNP, load, save
 from toprank.exceptions import InputError
-from toprank.files import TableError, evaluate_file, fit_file
+from toprank.files import TableError, evaluate_file, fit_file, score_file
 from toprank.files.alert_rule import AlertRule
 from toprank.plain_data import plain
 
@@ -182,3 +182,56 @@ def test_a_time_is_learned_from_if_asked(tmp_path):
     assert model.summary_["data"]["in_order"]
     with pytest.warns(UserWarning, match="only the 200 rows that were held out"):
         assert evaluate_file(tmp_path / "numbers.csv", model).rows == 200
+
+
+def test_the_best_of_each_day(tmp_path):
+    table, path = payments(600).drop("x"), tmp_path / "rows.csv"
+    table.write_csv(path)
+    known = {"target": "fraud", "time": "when", "holdout": 0}
+    model = fit_file(path, PatMatNP(tau=0.05), budget=5, per="day", **known)
+    late = (
+        payments(400, start=10_000, seed=1)
+        .drop("x")
+        .with_columns(when=pl.when(pl.int_range(400) == 7).then(None).otherwise(pl.col("when")))
+    )
+    late.sample(fraction=1.0, shuffle=True, seed=0).write_csv(tmp_path / "late.csv")
+    shuffled = pl.read_csv(tmp_path / "late.csv", try_parse_dates=True)
+    with pytest.warns(UserWarning, match="1 rows without a time in 'when' are left out"):
+        count = score_file(tmp_path / "late.csv", model, tmp_path / "alerts.parquet", budget=3)
+    found = pl.read_parquet(tmp_path / "alerts.parquet")
+    scores = model.decision_function(shuffled)
+    day = shuffled["when"].dt.date().to_list()
+    expected = [
+        row + 1
+        for one in sorted({d for d in day if d is not None})
+        for row in sorted((i for i in range(400) if day[i] == one), key=lambda i: (-scores[i], i))[:3]
+    ]
+    assert found["row"].to_list() == expected
+    assert count.written == len(expected)
+    assert "when" in found.columns
+    with pytest.warns(UserWarning, match="without a time"):
+        weeks = score_file(tmp_path / "late.csv", model, tmp_path / "weeks.csv", budget=10, per="week")
+    assert weeks.written == 20
+
+
+@pytest.fixture(scope="module")
+def without_time(tmp_path_factory):
+    path = tmp_path_factory.mktemp("without_time") / "rows.csv"
+    payments(200).drop("x").write_csv(path)
+    return path, fit_file(path, PatMatNP(tau=0.05), target="fraud", holdout=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"per": "day"}, r"per and time are for so many rows of each period; say how many by budget=200"),
+        ({"budget": 3, "top": 3}, "budget counts rows of each period, top and share those of all"),
+        ({"budget": 3}, "budget=3 alerts, and not in which time; say it by per='day'"),
+        ({"budget": 3, "per": "day"}, "per='day' needs the time of each row; name its column by time="),
+        ({"budget": 3, "per": "day", "time": "wen"}, r"has no column 'wen' \(did you mean 'when'\?\)"),
+        ({"budget": 0, "per": "day"}, "budget must be a whole number of at least 1, got 0"),
+    ],
+)  # fmt: skip
+def test_a_budget_of_each_day_that_is_none(options, message, without_time, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        score_file(without_time[0], without_time[1], tmp_path / "s.csv", **options)

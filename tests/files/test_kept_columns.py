@@ -13,6 +13,7 @@ from toprank import PatMatNP
 from toprank.files import TableError, fit_file, score_file
 from toprank.files.content import open_content
 from toprank.files.csv_file import CSVTable
+from toprank.files.score_output import write_tables
 from toprank.files.scoring import score_rows
 
 
@@ -95,9 +96,23 @@ def test_compressed_output(ending, folder, model, tmp_path):
         assert pl.read_csv(stream.read(), infer_schema=False).equals(scored(folder / "rows.csv", model, keep="all"))
 
 
-@pytest.mark.parametrize("name", ["scores.parquet", "scores.npz", "scores.XLSX", "scores.svm"])
+@pytest.mark.parametrize("options", [{}, {"top": 3}])
+def test_parquet_has_what_csv_has(options, folder, model, tmp_path):
+    expected = scored(folder / "rows.csv", model, keep="all", **options)
+    score_file(folder / "rows.csv", model, tmp_path / "scores.parquet", keep="all", **options)
+    found = pl.read_parquet(tmp_path / "scores.parquet")
+    assert found["score"].dtype == pl.Float64
+    np.testing.assert_array_equal(found["score"], expected["score"].cast(float))
+    assert found.drop("score").cast(pl.String).equals(expected.drop("score"))
+    write_tables(iter([found[:1], found[1:]]), tmp_path / "parts.pq")
+    assert pl.read_parquet(tmp_path / "parts.pq").equals(found)
+
+
+@pytest.mark.parametrize("name", ["scores.parquet.gz", "scores.npz", "scores.XLSX", "scores.svm"])
 def test_a_name_of_another_format_is_refused(name, folder, model, tmp_path):
-    with pytest.raises(TableError, match=r"scores are written as CSV, and .* is the name of another format; use"):
+    with pytest.raises(
+        TableError, match=r"scores are written as CSV or Parquet, and .* is the name of another format; use"
+    ):
         score_file(folder / "rows.csv", model, tmp_path / name)
     assert not list(tmp_path.iterdir())
 

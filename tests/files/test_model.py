@@ -12,11 +12,12 @@ from sklearn.linear_model import LogisticRegression
 from toprank import PatMatNP, TauFPL
 from toprank.decision import NeymanPearsonClassifier
 from toprank.files import TableError, TableModel, open_table
+from toprank.files.best_rows import Best
 from toprank.files.columns import prepared
 from toprank.files.estimators import pipeline_of, table_pipeline
 from toprank.files.found_in_rows import FoundInRows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.scoring import Best, score_rows
+from toprank.files.scoring import score_rows
 from toprank.persistence import load, save
 
 COLUMNS = {"a": "number", "b": "number", "t": "truth", "c": "category", "d": "category"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter
 from typing import Annotated
 
 import typer
@@ -17,12 +17,25 @@ def score(
     data: options.Data,
     model: options.Model,
     result: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write; - for standard output.")
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="CSV or Parquet file to write; - for standard output."),
     ],
     id_column: options.Id = None,
     top: Annotated[int | None, typer.Option(min=1, help="Write the best rows only, so many of them.")] = None,
     share: Annotated[
         float | None, typer.Option(min=0, max=1, help="Write the best rows only, this share of them.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=1, metavar="ROWS", help="Write the best rows only, so many --per day.")
+    ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERIOD", help="Period of --budget: hour, day, week, month, or a number; that of the fit."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the time of a row; that of the fit.")
     ] = None,
     keep: Annotated[
         str | None,
@@ -45,12 +58,13 @@ def score(
 
     The output has a line for each row: its identifier (or its number), its score, and the decision: 1 if the score is
     above zero, the threshold of the model. With --top or --share only the best rows are written, best first, and of
-    equal ones those that come first. With --keep columns of the file follow. The file may be larger than the memory.
+    equal ones those that come first. With --budget 200 --per day they are the best 200 of each day, day by day, with
+    their times. With --keep columns of the file follow. The file may be larger than the memory.
     Columns are found by name; columns that the model does not know are not looked at.
 
     With --reasons there are columns reason_1, reason_2, … such as "job = student (+0.414)": what raises a row in the
-    list most, and by how much, against the mean of the training rows. With --top or --share all rows that are written
-    have them, else those above the threshold. They are for linear models and forests.
+    list most, and by how much, against the mean of the training rows. With --top, --share or --budget all rows that
+    are written have them, else those above the threshold. They are for linear models and forests.
 
     [bold]Examples[/bold]
 
@@ -61,6 +75,8 @@ def score(
     toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --id transaction --keep amount,country
 
     toprank score today.parquet -m fraud.toprank -o alerts.csv --top 200 --reasons 3
+
+    toprank score week.csv -m fraud.toprank -o alerts.parquet --budget 200 --per day
     """
     from toprank.cli.model_files import check_writable, load_model
     from toprank.files import score_file
@@ -74,12 +90,13 @@ def score(
     to_stdout = result == "-"
     if to_stdout and as_json:
         raise typer.BadParameter("--json and --output - would both write to standard output; name a file")
-    if share is not None and is_pipe(data):
-        raise typer.BadParameter(f"--share counts the rows first, and {data!r} is read once; use --top, or save it")
+    if is_pipe(data) and (share is not None or budget is not None):
+        option = "--share counts the rows" if share is not None else "--budget reads the times"
+        raise typer.BadParameter(f"{option} first, and {data!r} is read once; use --top, or save it")
     if not to_stdout:
         check_writable(result, "--output", data, model)
     fitted = load_model(model, output)
-    start = time.perf_counter()
+    start = perf_counter()
     count = score_file(
         data,
         fitted,
@@ -87,6 +104,9 @@ def score(
         id_column=id_column,
         top=top,
         share=share,
+        budget=budget,
+        per=per,
+        time=time,
         keep="all" if keep == "all" else [name for name in (keep or "").split(",") if name],
         reasons=reasons,
         safe_text=safe_text,
@@ -95,7 +115,7 @@ def score(
         encoding=encoding,
         watcher=output,
     )
-    seconds = time.perf_counter() - start
+    seconds = perf_counter() - start
     if to_stdout:
         return
     record = {**vars(count), "output": result, "seconds": seconds}

@@ -15,7 +15,7 @@ from toprank.files.csv_rows import CSVFile
 from toprank.files.errors import TableError
 from toprank.files.formats import ENDINGS, FORMATS
 from toprank.files.frame_rows import FrameRows
-from toprank.files.header import is_spreadsheet, refuse_spreadsheet
+from toprank.files.header import refuse_spreadsheet
 from toprank.files.labels import is_finite_number, labels_of
 from toprank.files.numpy_file import NumpyTable
 from toprank.files.parquet_file import ParquetTable
@@ -54,15 +54,6 @@ def _format_of(path: str, format: str | None, delimiter: str | None, of_pipe: st
                 f"{kind} files are not read from a pipe such as {path!r}; save it in a file, and give that"
             )
     return kind
-
-
-def require_text_name(path: str) -> None:
-    """Refuse a name for a new CSV file that says that it is something else."""
-    if ENDINGS.get(ending_of(path), "csv") != "csv" or is_spreadsheet(path):
-        raise TableError(
-            f"scores are written as CSV, and {path!r} is the name of another format; use a name that ends in .csv, or "
-            ".csv.gz to compress it"
-        )
 
 
 def open_table(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,23 +13,22 @@ from numpy.typing import NDArray
 
 from toprank.checks import require_count
 from toprank.exceptions import InputError, Message, Parameter
+from toprank.files.best_rows import Best, BestOfPeriods, PeriodBudget
 from toprank.files.columns import prepared
-from toprank.files.content import compressed_for
 from toprank.files.errors import TableError, listed, no_rows
 from toprank.files.found_in_rows import FoundInRows
 from toprank.files.linear_scorer import NotFiniteError, linear_scorer
-from toprank.files.open import open_for_model, require_text_name
+from toprank.files.open import open_for_model
+from toprank.files.periods import Per
 from toprank.files.reason_columns import empty_reasons, reason_names, with_reasons, with_rows
+from toprank.files.score_output import require_writable_name, without_formulas, write_tables
 from toprank.files.source import DATE, NUMBER, TEXT, VERBATIM, batch_of, numbered, repeated, require_columns
 from toprank.files.spelling import polars
 from toprank.files.training import check_kind, id_in, needed_kinds, no_id_note
 from toprank.files.watching import Warner, Watcher
-from toprank.persistence.atomic import write_atomically
 from toprank.ranking.tie_runs import ROUNDING
 
 _Item = TypeVar("_Item")
-_FORMULA = "^[=+@＝＋－＠\\t\\r\\n-]"
-_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @dataclass(frozen=True)
@@ -65,15 +62,6 @@ class Scores:
             columns[name] = column
         frame = polars().DataFrame(columns)
         return with_rows(frame, self.rows) if n_reasons else frame
-
-
-def without_formulas(frame: Any) -> Any:
-    """A table in which ' stands before each text, also a name, that a spreadsheet would take for a formula."""
-    pl = polars()
-    text = pl.col(pl.String)
-    formula = text.str.contains(_FORMULA) & ~text.str.contains(_PLAIN_NUMBER)
-    names = {name: f"'{name}" for name in frame.columns if re.match(_FORMULA, name)}
-    return frame.with_columns(pl.when(formula).then(pl.lit("'") + text).otherwise(text).name.keep()).rename(names)
 
 
 def score_rows(
@@ -197,23 +185,6 @@ def _ahead(items: Iterator[_Item]) -> Iterator[_Item]:
             yield item
 
 
-class Best:
-    """The best rows of those that were added, so many, best first, and the first ones among equals."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.frame: Any = None
-
-    def add(self, frame: Any) -> None:
-        """Add rows that come after all others; they have a column "score"."""
-        pl = polars()
-        if self.frame is not None and len(self.frame) == self.count:
-            least = self.frame["score"][-1] if self.count else np.inf
-            frame = frame.filter(pl.col("score") > least)
-        both = frame if self.frame is None else pl.concat([self.frame, frame])
-        self.frame = both.sort("score", descending=True, maintain_order=True).head(self.count)
-
-
 @dataclass
 class Scored:
     """How many rows were scored, how many are above the threshold, and how many were written."""
@@ -231,6 +202,9 @@ def score_file(
     id_column: str | None = None,
     top: int | None = None,
     share: float | None = None,
+    budget: int | None = None,
+    per: Per | None = None,
+    time: str | None = None,
     keep: Sequence[str] | str = (),
     reasons: int = 0,
     safe_text: bool = False,
@@ -239,7 +213,7 @@ def score_file(
     encoding: str | None = None,
     watcher: Watcher | None = None,
 ) -> Scored:
-    r"""Score the rows of a file into a CSV file, in constant memory; the command ``toprank score``.
+    r"""Score the rows of a file into a CSV or Parquet file, in constant memory; the command ``toprank score``.
 
     A line has the identifier of a row (or its number), its score, the decision: 1 if the score is above zero, and the
     columns of the file that are kept.
@@ -251,19 +225,28 @@ def score_file(
     model : TableModel
         Of `fit_file`, or of `toprank.load`.
     output : path or binary stream
-        Where to write; a file appears when it is complete. It is compressed if its name ends in .gz, .bz2 or .xz.
+        Where to write; a file appears when it is complete. It is Parquet if its name ends in .parquet or .pq, else CSV,
+        which is compressed if the name ends in .gz, .bz2 or .xz. A stream gets CSV.
     id_column : str, optional
         Column of identifiers; by default that of the model, where the file has it.
     top : int, optional
         Write so many rows only, best first.
     share : float, optional
         Write this share of the rows only, best first; they are counted before.
+    budget : int, optional
+        Write so many rows of each period only, period by period, best first, with the time of each; the times of all
+        rows are read before. Rows without a time are left out, which a note says.
+    per : {"hour", "day", "week", "month"} or float, optional
+        The period of `budget`; by default that of the model, see `fit_file`.
+    time : str, optional
+        Column of the time of a row; by default that of the model.
     keep : "all" or sequence of str
         Columns of the file to write too, as they stand there. One named like a column before it, as "score", is written
         as "original_score".
     reasons : int, default=0
         Number of columns reason_1, reason_2, … with what raises a row most, such as "job = student (+0.414)"; see
-        `toprank.reasons`. With `top` or `share` all rows that are written have them, else those above the threshold.
+        `toprank.reasons`. With `top`, `share` or `budget` all rows that are written have them, else those above the
+        threshold.
     safe_text : bool, default=False
         Put ' before identifiers and kept texts that a spreadsheet would take for a formula.
     format, delimiter
@@ -294,25 +277,23 @@ def score_file(
     """
     watcher = watcher or Warner()
     if not hasattr(output, "write"):
-        require_text_name(os.fspath(output))
+        require_writable_name(os.fspath(output))
+    periods = PeriodBudget.of(model, budget, per, time, top, share)
     source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
+    if periods is not None:
+        _require_names(model, source, "budget")
+        keep = keep if keep == "all" or periods.time in keep else [*keep, periods.time]
     _note_extra_columns(source, model, id_column, keep, watcher)
     require_count("reasons", reasons, 0)
     if reasons:
         _require_names(model, source, "reasons")
     count, found = Scored(), FoundInRows(model)
     with watcher.progress(f"scoring {source.path}", source.size) as advance:
-        budget = _budget(source, model, top, share, watcher)
+        best = _best(source, model, top, share, watcher) if periods is None else periods.best(source, watcher)
         scored = score_rows(source, model, id_column, keep, found)
-        finished = _finisher(model, reasons, safe_text, all_rows=budget is not None)
+        finished = _finisher(model, reasons, safe_text, all_rows=best is not None)
         frames = ((batch.frame(reasons), batch.position) for batch in scored)
-        blocks = _blocks(source, frames, budget, finished, count, found, advance)
-        if hasattr(output, "write"):
-            for block in blocks:
-                output.write(block)
-            output.flush()
-        else:
-            write_atomically(output, compressed_for(os.fspath(output), blocks))
+        write_tables(_written(source, frames, best, finished, count, found, advance), output)
     found.tell(watcher)
     return count
 
@@ -332,19 +313,19 @@ def _note_extra_columns(
         watcher.note(f"the model does not know these columns, and they are not looked at: {listed(extra)}")
 
 
-def _budget(source: Any, model: Any, top: int | None, share: float | None, watcher: Watcher) -> int | None:
-    """How many rows to write; a share needs a look at how many there are."""
+def _best(source: Any, model: Any, top: int | None, share: float | None, watcher: Watcher) -> Best | None:
+    """What keeps the best rows, if not all are written; a share needs a look at how many rows there are."""
     if share is None:
-        return top
+        return None if top is None else Best(top)
     n_rows = _count_rows(source, model)
-    budget = int(share * n_rows * (1 + ROUNDING))
-    if not budget:
+    count = int(share * n_rows * (1 + ROUNDING))
+    if not count:
         watcher.note(
             Message(
                 "{share=:g} of {n:,} rows is less than one row, so none is written; use {top=1}", share=share, n=n_rows
             )
         )
-    return budget
+    return Best(count)
 
 
 def _count_rows(source: Any, model: Any) -> int:
@@ -354,24 +335,22 @@ def _count_rows(source: Any, model: Any) -> int:
     return sum(len(batch.frame) for batch in source.batches({first: VERBATIM}))
 
 
-def _blocks(
+def _written(
     source: Any,
     frames: Iterator[tuple[Any, int]],
-    budget: int | None,
+    best: Best | BestOfPeriods | None,
     finished: Callable[[Any], Any],
     count: Scored,
     found: FoundInRows,
     advance: Callable[[int], Any],
-) -> Iterator[bytes]:
-    """The bytes of the output; a file whose columns are not those of the model is refused before the end."""
-    best = None if budget is None else Best(budget)
+) -> Iterator[Any]:
+    """The tables that are written; a file whose columns are not those of the model is refused before the end."""
     for frame, position in frames:
-        header = count.rows == 0
         count.rows += len(frame)
         count.above += int(frame["decision"].sum())
         if best is None:
             count.written += len(frame)
-            yield _as_csv(finished(frame), header)
+            yield finished(frame)
         else:
             best.add(frame)
         advance(position)
@@ -380,7 +359,7 @@ def _blocks(
     found.strays.refuse_too_many()
     if best is not None:
         count.written = len(best.frame)
-        yield _as_csv(finished(best.frame), True)
+        yield finished(best.frame)
 
 
 def _finisher(model: Any, n_reasons: int, safe_text: bool, *, all_rows: bool) -> Callable[[Any], Any]:
@@ -391,9 +370,3 @@ def _finisher(model: Any, n_reasons: int, safe_text: bool, *, all_rows: bool) ->
         return without_formulas(frame) if safe_text else frame
 
     return finished
-
-
-def _as_csv(frame: Any, header: bool) -> bytes:
-    stream = io.BytesIO()
-    frame.write_csv(stream, include_header=header)
-    return stream.getvalue()
