@@ -1,8 +1,9 @@
-"""Kernels: optimality, a race to a relative gap of 1e-4, 50,000 images, and Table 3 of the kernel paper.
+"""Kernels: optimality, a race to a relative gap of 1e-4, and 50,000 images.
 
-    python benchmarks/bench_kernels.py optimality | race | fashion | table3 [--sets spambase] [--limit 60] [--times 100]
+    python benchmarks/bench_kernels.py optimality | race | fashion [--sets spambase] [--limit 60] [--times 100]
 
-Speeds are ratios within one run. Needs TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives.
+Speeds are ratios within one run. Needs TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives. The
+tables of that paper: `python -m benchmarks.tables kernels`.
 """
 
 import argparse
@@ -14,37 +15,18 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import precision_recall_curve
+from kernel_models import fashion_parts, paper_models
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from top_cases import fit, fit_seconds, load_case, scaled
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
-from toprank.datasets import binarize, load, split_half_quarters
 from toprank.formulations.surrogates import SURROGATES
 from toprank.metrics import precision_at_recall
 
 PAPER_SETS = ("ionosphere", "spambase", "winequality-white", "winequality-red")
 CS = (0.1, 1.0, 10.0)
-SIGMAS = (0.01, 0.05)
 RECALLS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
-# Table 3 of the paper, in per cent.
-PUBLISHED = {
-    ("linear", "TopPush"): (79.83, 64.27, 65.55, 61.85, 57.89, 51.83),
-    ("linear", "TopPushK K=5"): (73.96, 65.41, 64.82, 60.28, 56.94, 50.52),
-    ("linear", "TopPushK K=10"): (60.63, 61.97, 59.69, 56.89, 54.40, 49.83),
-    ("linear", "Pat&Mat 0.01"): (63.67, 60.30, 58.74, 57.75, 53.32, 48.42),
-    ("linear", "Pat&Mat 0.05"): (54.05, 60.91, 63.32, 55.24, 52.55, 48.30),
-    ("linear", "Pat&Mat 0.1"): (57.02, 61.24, 62.49, 63.11, 59.91, 52.14),
-    ("rbf", "TopPush"): (97.50, 86.06, 81.28, 76.15, 71.13, 60.17),
-    ("rbf", "TopPushK K=5"): (92.50, 87.56, 85.31, 78.47, 70.77, 57.10),
-    ("rbf", "TopPushK K=10"): (89.50, 87.56, 83.15, 79.09, 71.88, 59.27),
-    ("rbf", "Pat&Mat 0.01"): (89.65, 89.11, 86.75, 80.77, 75.44, 65.95),
-    ("rbf", "Pat&Mat 0.05"): (80.77, 81.28, 85.74, 82.92, 74.91, 65.04),
-    ("rbf", "Pat&Mat 0.1"): (81.30, 84.14, 82.58, 83.12, 77.82, 66.50),
-}
 
 
 def few_rows(X, y, most=250):
@@ -170,20 +152,6 @@ def dual_cd(model, X, y, budget):
     return seconds, rival.dual_gap_, end
 
 
-def fashion_parts(n_train=50_000):
-    """Training, validation and test part, pixels in [0, 1] as float32: the division of the paper.
-
-    Of the training part as many random rows as are asked for.
-    """
-    data = load("fashion-mnist")
-    y = binarize(data.y, positive=0)
-    X = data.X.astype(np.float32) / np.float32(255)
-    train, validation, test = split_half_quarters(y, n_train=data.n_train, random_state=0)
-    if n_train < len(train):
-        train = train_test_split(train, train_size=n_train, stratify=y[train], random_state=0)[0]
-    return [(X[part], y[part]) for part in (train, validation, test)]
-
-
 def fashion(arguments):
     """50,000 images, one process for each model: time, gap, memory, precision at recalls."""
     if arguments.child:
@@ -219,79 +187,14 @@ def one_fashion(kind, C):
     }
 
 
-def paper_models(y):
-    """The six rows of Table 3; its Pat&Mat has the quantile τ N / n of the negatives."""
-    per_negative = len(y) / np.count_nonzero(y == 0)
-    return {
-        "TopPush": TopPush(),
-        **{f"TopPushK K={k}": TopPushK(k=k) for k in (5, 10)},
-        **{f"Pat&Mat {tau}": PatMatNP(tau=tau * per_negative, beta=1.0) for tau in (0.01, 0.05, 0.1)},
-    }
-
-
-def precisions_where_reached(y, scores):
-    """Precision at the highest threshold that reaches each recall; of the published values some rise with recall.
-
-    `precision_at_recall` is the best over all thresholds that reach it, so it cannot rise.
-    """
-    precision, recall, _ = precision_recall_curve(y, scores)
-    return [precision[np.flatnonzero(recall >= wanted - 1e-12)[-1]] for wanted in RECALLS]
-
-
-def table3(arguments):
-    """Precision at recalls of all methods, tuned on validation rows, beside the published values.
-
-    The paper does not say how features are scaled (here: standardised; pixels in [0, 1]), by what number models are
-    chosen (here: the mean of the six precisions on the validation part), nor Pat&Mat's β (here: 1). Fashion-MNIST is
-    fitted with C = 1 and sigma = 0.01 only, on as many of the 50,000 training rows as --rows says.
-    """
-    results = {}
-    for name in arguments.sets or (*PAPER_SETS, "fashion-mnist"):
-        parts = fashion_parts(arguments.rows) if name == "fashion-mnist" else small_parts(name)
-        cs, sigmas = ((1.0,), (0.01,)) if name == "fashion-mnist" else (CS, SIGMAS)
-        for kernel in ("linear", "rbf"):
-            for kind in paper_models(parts[0][1]):
-                values = tuned(kind, kernel, parts, cs, sigmas)
-                results.setdefault((kernel, kind), []).append(values)
-                shown = " ".join(f"{100 * value:6.2f}" for value in values)
-                print(f"{name:18} {kernel:7} {kind:14} {shown}", flush=True)
-    print("\naverages of these sets, then the published averages of five")
-    for key, rows in results.items():
-        own = " ".join(f"{100 * value:6.2f}" for value in np.mean(rows, axis=0))
-        print(f"{key[0]:7} {key[1]:14} {own}   |   " + " ".join(f"{value:6.2f}" for value in PUBLISHED[key]))
-
-
-def small_parts(name):
-    """The division of the paper, standardised by the training part."""
-    X, y = load_case(name)
-    rows = split_half_quarters(y, random_state=0)
-    scaler = StandardScaler().fit(X[rows[0]])
-    return [(scaler.transform(X[part]), y[part].astype(int)) for part in rows]
-
-
-def tuned(kind, kernel, parts, cs, sigmas):
-    """Precisions on the test part of the model whose precisions have the best mean on the validation part."""
-    (X, y), (X_validation, y_validation), (X_test, y_test) = parts
-    best, scores = -1.0, None
-    for C in cs:
-        for sigma in sigmas if kernel == "rbf" else sigmas[:1]:
-            model = paper_models(y)[kind].set_params(kernel=kernel, gamma=sigma, alpha=1 / (C * y.sum()), tol=1e-3)
-            fit(model, X, y)
-            quality = np.mean(precisions_where_reached(y_validation, model.decision_function(X_validation)))
-            if quality > best:
-                best, scores = quality, model.decision_function(X_test)
-    return precisions_where_reached(y_test, scores)
-
-
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["optimality", "race", "fashion", "table3"])
+    parser.add_argument("part", choices=["optimality", "race", "fashion"])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None, help="for fashion the models")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run of dual-cd")
     parser.add_argument("--times", type=float, default=100.0, help="the same, in times of ours")
     parser.add_argument("--C", type=float, default=1.0, help="of fashion")
-    parser.add_argument("--rows", type=int, default=8000, help="training rows of Fashion-MNIST in table3")
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     globals()[arguments.part](arguments)

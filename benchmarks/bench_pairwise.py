@@ -1,9 +1,9 @@
-"""Pairwise ranking: the fast sums, the two solvers, Tables 2 and 3 of the RankNCG paper, and a large fit.
+"""Pairwise ranking: the fast sums, the two solvers, and a large fit.
 
-    python benchmarks/bench_pairwise.py sums | errors | solvers | tables | large [--sets Diabetes,Abalone] [--repeat 5]
+    python benchmarks/bench_pairwise.py sums | errors | solvers | large [--sets Diabetes,Abalone] [--repeat 5]
 
-All figures are ratios within one run; times are the best of several, taken in turn. `solvers` and `tables` read the
-data folder that TOPRANK_DATA names.
+All figures are ratios within one run; times are the best of several, taken in turn. `solvers` reads the data
+folder that TOPRANK_DATA names. The tables of the RankNCG paper: `python -m benchmarks.tables rankncg`.
 """
 
 import argparse
@@ -11,41 +11,12 @@ import time
 import warnings
 
 import numpy as np
+from ordinal_sets import ORDINAL_SETS, read_ordinal
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from toprank.datasets import discretize, five_folds, load, make_randnet, make_randpoly
 from toprank.pairwise import WMWRanker, pair_sum
-
-ALPHAS = 10.0 ** np.arange(-6, 1)
-
-# Name: (data, levels, average number of training pairs, seconds direct and fast, WMW direct and fast), as published.
-PUBLISHED = {
-    "Diabetes": ("diabetes_cpeptide", 2, 272, (0.11, 0.06), (0.677, 0.650)),
-    "Pyrimidines": ("pyrimidines", 3, 1113, (0.63, 0.12), (0.987, 0.948)),
-    "Triazines": ("triazines", 4, 7674, (17.63, 0.70), (0.942, 0.914)),
-    "Wisconsin": ("wisconsin_prognostic", 4, 8162, (13.41, 0.33), (0.764, 0.771)),
-    "Machine-CPU": ("machine_cpu", 4, 9820, (20.38, 0.97), (0.920, 0.938)),
-    "Auto-MPG": ("auto_mpg", 3, 30057, (28.05, 0.40), (0.999, 0.998)),
-    "Boston": ("boston_housing", 2, 33693, (18.92, 0.16), (1.000, 1.000)),
-    "Airplane": ("stocks", 5, 217301, (332.88, 3.29), (0.984, 0.984)),
-    "RandNet-1000": (make_randnet, 1000, 195907, (250.37, 5.08), (0.944, 0.944)),
-    "RandPoly-1000": (make_randpoly, 1000, 225131, (102.48, 0.78), (0.625, 0.625)),
-    "Abalone": ("abalone", 3, 3713729, (1736.47, 1.47), (0.536, 0.534)),
-    "RandNet-5000": (make_randnet, 5000, 6269910, (6731.09, 19.10), (0.917, 0.917)),
-    "RandPoly-5000": (make_randpoly, 5000, 5367241, (2556.93, 3.59), (0.623, 0.623)),
-    "California": ("california_housing", 3, 82420255, (np.nan, 46.86), (np.nan, 0.979)),
-}
-
-
-def read(name):
-    """X and the levels of a set of the paper's Table 1."""
-    source, number = PUBLISHED[name][:2]
-    if callable(source):
-        return source(number, random_state=0)[:2]
-    data = load(source)
-    return data.X.astype(np.float64), discretize(data.y, number)
 
 
 def best_times(functions, repeat):
@@ -118,8 +89,8 @@ def solvers(arguments):
     titles = f"{'newton':>9} {'iter':>5} {'ncg erfc':>9} {'iter':>5} {'ratio':>6}"
     print(f"{'set':14} {'alpha':>6} {titles} {'WMW':>7} {'WMW':>7} {'bound':>8} {'bound':>8}")
     ratios = {}
-    for name in arguments.sets or PUBLISHED:
-        X, y = read(name)
+    for name in arguments.sets or ORDINAL_SETS:
+        X, y = read_ordinal(name)
         X = StandardScaler().fit_transform(X)
         for alpha in (1e-1, 1e-3, 1e-5):
             newton = WMWRanker(alpha=alpha)
@@ -135,55 +106,6 @@ def solvers(arguments):
     for alpha, values in ratios.items():
         print(f"ncg erfc / newton, alpha {alpha:g}: median {np.median(values):.1f}, least {min(values):.1f}")
     print(f"ncg erfc / newton, all: median {np.median(np.concatenate(list(ratios.values()))):.1f}")
-
-
-def choose_alpha(X, y):
-    """The penalty with the best WMW in five folds."""
-    scores = np.zeros(len(ALPHAS))
-    for train, test in five_folds(y, stratify=np.bincount(y)[np.unique(y)].min() >= 5, random_state=1):
-        if len(np.unique(y[test])) < 2:
-            continue
-        scaler = StandardScaler().fit(X[train])
-        for i, alpha in enumerate(ALPHAS):
-            model = quiet_fit(WMWRanker(alpha=alpha), scaler.transform(X[train]), y[train])
-            scores[i] += model.score(scaler.transform(X[test]), y[test])
-    return ALPHAS[np.argmax(scores)]
-
-
-def tables(arguments):
-    """Tables 2 and 3: five folds, the penalty by five folds within, beside the published values of RankNCG."""
-    print("Seconds and WMW: mean over five folds; (d) and (f) are the published direct and fast versions.")
-    print(
-        f"{'set':14} {'pairs':>9} {'publ.':>9} | {'newton':>8} {'ncg erfc':>8} {'ratio':>6} {'(d)':>8} {'(f)':>6} | "
-        f"{'newton':>13} {'ncg erfc':>13} {'(d)':>6} {'(f)':>6}"
-    )
-    ratios = []
-    for name in arguments.sets or PUBLISHED:
-        X, y = read(name)
-        published = PUBLISHED[name]
-        rows = []
-        for train, test in five_folds(y, random_state=0):
-            alpha = choose_alpha(X[train], y[train])
-            scaler = StandardScaler().fit(X[train])
-            newton = WMWRanker(alpha=alpha)
-            ncg = WMWRanker(alpha=alpha, solver="ncg", summation="erfc")
-            repeat = arguments.repeat if len(y) < 10**4 else 2
-            seconds = solver_seconds([newton, ncg], scaler.transform(X[train]), y[train], repeat)
-            counts = np.bincount(y[train])
-            pairs = (len(train) ** 2 - (counts**2).sum()) / 2
-            scores = [model.score(scaler.transform(X[test]), y[test]) for model in (newton, ncg)]
-            rows.append([pairs, *seconds, seconds[1] / seconds[0], *scores])
-        pairs, fast, slow, _, wmw_newton, wmw_ncg = np.mean(rows, axis=0)
-        ratio = np.median(np.array(rows)[:, 3])
-        spread = np.std(rows, axis=0)[4:]
-        ratios.append(ratio)
-        print(
-            f"{name:14} {pairs:9.0f} {published[2]:9} | {fast:8.4f} {slow:8.4f} {ratio:6.1f} {published[3][0]:8.2f} "
-            f"{published[3][1]:6.2f} | {wmw_newton:.3f} ± {spread[0]:.3f} {wmw_ncg:.3f} ± {spread[1]:.3f} "
-            f"{published[4][0]:6.3f} {published[4][1]:6.3f}",
-            flush=True,
-        )
-    print(f"ncg erfc / newton at the chosen penalties: median {np.median(ratios):.1f}")
 
 
 def large(arguments):
@@ -210,7 +132,7 @@ def large(arguments):
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["sums", "errors", "solvers", "tables", "large"])
+    parser.add_argument("part", choices=["sums", "errors", "solvers", "large"])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None)
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()

@@ -5,16 +5,17 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 from toprank.datasets import load_bundled, load_task
 
 SCALINGS = {
     "raw": FunctionTransformer(),
     "standardised": StandardScaler(),
-    "[−1, 1]": MinMaxScaler((-1, 1)),
-    "[0, 1]": MinMaxScaler(),
+    "−1 to 1": MinMaxScaler((-1, 1)),
+    "0 to 1": MinMaxScaler(),
     "rows": Normalizer(),
+    "largest": MaxAbsScaler(),
     "tf-idf": TfidfTransformer(),
 }
 
@@ -31,10 +32,10 @@ def read_task(name):
 
 
 def usual_scaling(name, X):
-    """Standardised where dense; of counts of words tf-idf; other sparse sets as they are."""
+    """Standardised where dense; counts of words as tf-idf; columns of other sparse sets divided by their largest."""
     if not issparse(X):
         return "standardised"
-    return "tf-idf" if name == "20newsgroups" else "raw"
+    return "tf-idf" if name == "20newsgroups" else "largest"
 
 
 def scaled(scaling, X, train, *others):

@@ -104,11 +104,29 @@ class Table:
     published_trials: int
     notes: tuple[str, ...] = ()
     apart: Mapping[str, str] = field(default_factory=dict)
+    only: tuple[str, ...] = ()  # of the methods of the experiment only these
+    mean_of_sets: str | None = None  # title of further lines with the mean of all sets
 
     @property
     def label(self) -> str:
         """As it is named on the command line."""
         return self.number
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The sets, and the mean of them where it is asked for."""
+        return (*self.experiment.sets, *([self.mean_of_sets] if self.mean_of_sets else []))
+
+    def methods(self, name: str) -> tuple[str, ...]:
+        """The methods that are shown."""
+        return tuple(method for method in self.experiment.methods(name) if not self.only or method in self.only)
+
+    def values(self, results: "Results", name: str, method: str, key: str) -> list[float]:
+        """A number of all trials; of the mean of sets one number for the trials that all sets have."""
+        if name != self.mean_of_sets:
+            return results.values(name, method, key)
+        of_sets = [results.values(one, method, key) for one in self.experiment.sets]
+        return [sum(numbers) / len(numbers) for numbers in zip(*of_sets, strict=False)]
 
 
 @dataclass(frozen=True)

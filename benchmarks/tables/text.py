@@ -18,10 +18,10 @@ def by_measures(table: Table, results: Results) -> list[str]:
     """A line for each set and method."""
     heads = ["data", "method", "trials", *(measure.title for measure in table.measures)]
     lines = [line_of(heads), "|---|---|---|" + "---|" * len(table.measures)]
-    for name in table.experiment.sets:
-        for method in table.experiment.methods(name):
+    for name in table.lines:
+        for method in table.methods(name):
             entries = [entry(table, results, name, method, measure) for measure in table.measures]
-            n_trials = len(results.values(name, method, "cell_seconds"))
+            n_trials = len(table.values(results, name, method, "cell_seconds"))
             if n_trials or any(one.published for one in entries):
                 texts = [one.text(m.form) for one, m in zip(entries, table.measures, strict=True)]
                 lines.append(line_of([name, method, str(n_trials), *texts]))
@@ -31,7 +31,7 @@ def by_measures(table: Table, results: Results) -> list[str]:
 def by_methods(table: Table, results: Results) -> list[str]:
     """A line for each set, a column for each method."""
     (measure,) = table.measures
-    methods = list(dict.fromkeys(method for name in table.experiment.sets for method in table.experiment.methods(name)))
+    methods = list(dict.fromkeys(method for name in table.experiment.sets for method in table.methods(name)))
     lines = [line_of(["data", "trials", *methods]), "|---|---|" + "---|" * len(methods)]
     for name in table.experiment.sets:
         entries = [entry(table, results, name, method, measure) for method in methods]

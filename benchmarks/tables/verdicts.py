@@ -55,10 +55,10 @@ def verdict(values, published: Published | None, n_published: int, higher_is_bet
 
 def entry(table: Table, results: Results, name: str, method: str, measure: Measure) -> Entry:
     """One place of a table; a measure may be shown as a ratio to that of a method."""
-    values = results.values(name, method, measure.key)
+    values = table.values(results, name, method, measure.key)
     published = table.published.get((name, method, measure.key))
     if measure.ratio_to is not None:
-        unit = results.values(name, measure.ratio_to, measure.key)
+        unit = table.values(results, name, measure.ratio_to, measure.key)
         values = [float(np.mean(values) / np.mean(unit))] if values and unit else []
         theirs = table.published.get((name, measure.ratio_to, measure.key))
         published = Published(published.mean / theirs.mean) if published and theirs else None
