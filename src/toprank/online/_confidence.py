@@ -36,15 +36,19 @@ def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
     psi, zeta = 1.0 + squared / 2.0, 1.0 + squared
     root = np.sqrt(m * m * squared * squared / 4.0 + v * squared * zeta)
     if m > 0.0:
-        return min(penalty, (phi - m / np.sqrt(v)) * (phi + m / np.sqrt(v)) / (m * psi + root))
-    return min(penalty, (root - m * psi) / (v * zeta))
+        alpha = (phi - m / np.sqrt(v)) * (phi + m / np.sqrt(v)) / (m * psi + root)
+    else:
+        alpha = (root - m * psi) / (v * zeta)
+    return alpha if alpha < penalty else penalty
 
 
 @compiled(nogil=True)
 def information(v: Any, alpha: Any, phi: Any) -> Any:
     """αφ/√u, what the step adds to the inverse covariance along z: √u = 2√v / (a + √(a² + 4)) with a = αφ√v."""
-    a = min(alpha * phi * np.sqrt(v), np.sqrt(_LARGEST_SHRINKAGE))
-    return max(a * (a + np.sqrt(a * a + 4.0)) / (2.0 * v), _SMALLEST_INFORMATION)
+    a, largest = alpha * phi * np.sqrt(v), np.sqrt(_LARGEST_SHRINKAGE)
+    a = a if a < largest else largest
+    gain = a * (a + np.sqrt(a * a + 4.0)) / (2.0 * v)
+    return gain if gain > _SMALLEST_INFORMATION else _SMALLEST_INFORMATION
 
 
 @compiled(nogil=True)
@@ -98,10 +102,12 @@ def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any
         a2 = a1 + f1 * g1
         a3 = a2 + f2 * g2
         total = a3 + f3 * g3
-        variances[j] = max(variances[j] * (a0 / a1), SMALLEST_VARIANCE)
-        variances[j + 1] = max(variances[j + 1] * (a1 / a2), SMALLEST_VARIANCE)
-        variances[j + 2] = max(variances[j + 2] * (a2 / a3), SMALLEST_VARIANCE)
-        variances[j + 3] = max(variances[j + 3] * (a3 / total), SMALLEST_VARIANCE)
+        variances[j] *= a0 / a1
+        variances[j + 1] *= a1 / a2
+        variances[j + 2] *= a2 / a3
+        variances[j + 3] *= a3 / total
+        for k in range(j, j + LANES):
+            variances[k] = variances[k] if variances[k] > SMALLEST_VARIANCE else SMALLEST_VARIANCE
         f0, f1, f2, f3 = f0 / a0, f1 / a1, f2 / a2, f3 / a3
         for i in range(j + LANES):
             b = product[i]
@@ -126,7 +132,9 @@ def forget_full(
     """
     for j in range(len(variances)):
         variances[j] /= kept
-    turns = max(1, int(np.ceil(4.0 * n_features * (1.0 - kept))))
+    turns = 1
+    while turns < 4.0 * n_features * (1.0 - kept):
+        turns += 1
     noise = turns / ((1.0 - kept) * n_features)
     for turn in range(turns):
         column = (time * turns + turn) % n_features

@@ -51,7 +51,7 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
         indices, values = rows.indices[start:stop], rows.values[start:stop]
         label = 1 if rows.positive[t] else 0
         score, squared = _products_with(state, indices, values, of_row)
-        record(scores, label, score)
+        record(scores.recent, scores.number, label, score)
         row = indices, values, score, squared
         _draw(state, label, rows.weights[t], added)
         _count(state, label, row, of_row, added)

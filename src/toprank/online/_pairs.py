@@ -10,7 +10,7 @@ import numpy as np
 
 from toprank.checks import require_choice, require_count
 from toprank.online._base import OnlineRanker, seed_of, started_with
-from toprank.online._pair_loop import Options, Ranker, learn_pairs
+from toprank.online._pair_loop import Method, Options, Ranker, learn_pairs
 from toprank.online._rows import RANDOM, SCALE, Rows, Scores
 from toprank.online.buffers import POLICIES, Buffers, empty_buffers, with_capacity
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Rule, Schema
@@ -93,8 +93,13 @@ class PairRanker(OnlineRanker):
     def _options(self) -> Options:
         """Parameters for the compiled loop."""
 
+    @abstractmethod
+    def _method(self, capacity: int) -> Method:
+        """What the method needs; the room for a pair is for rows of so many entries."""
+
     def _learn(self, rows: Rows, scores: Scores) -> None:
         longest = int(np.diff(rows.indptr).max(initial=0))
         buffers = with_capacity(self._state(Buffers, "buffer_"), longest)
         self._keep(buffers, "buffer_")
-        learn_pairs(rows, self._state(Ranker), buffers, scores, self._options())
+        method = self._method(buffers.indices.shape[2])
+        learn_pairs(rows, self._state(Ranker), buffers, scores, self._options(), *method)

@@ -43,10 +43,10 @@ class Scores(NamedTuple):
 
 
 @compiled(nogil=True)
-def record(scores: Any, label: Any, score: Any) -> None:
+def record(recent: Any, number: Any, label: Any, score: Any) -> None:
     """Put a score into the ring of its class."""
-    scores.recent[label, scores.number[label] % scores.recent.shape[1]] = score
-    scores.number[label] += 1
+    recent[label, number[label] % recent.shape[1]] = score
+    number[label] += 1
 
 
 @compiled(nogil=True)

@@ -61,7 +61,7 @@ def learn_statistics(rows: Any, statistics: Any, scores: Any, rate: Any, alpha: 
         start, stop = rows.indptr[t], rows.indptr[t + 1]
         indices, values = rows.indices[start:stop], rows.values[start:stop]
         label = 1 if rows.positive[t] else 0
-        record(scores, label, sparse_dot(statistics.weights, indices, values))
+        record(scores.recent, scores.number, label, sparse_dot(statistics.weights, indices, values))
         _offset(statistics.mean[label], indices, values, offset)
         _count(statistics, label, rows.weights[t], offset)
         if statistics.total[1 - label] == 0.0:

@@ -55,17 +55,9 @@ def with_capacity(buffers: Buffers, capacity: int) -> Buffers:
 
 
 @compiled(nogil=True)
-def filled(buffers: Any, label: Any) -> Any:
+def filled(inserted: Any, size: Any, label: Any) -> Any:
     """Number of slots in use."""
-    return min(buffers.inserted[label], buffers.size[label])
-
-
-@compiled(nogil=True)
-def count(buffers: Any, label: Any, weight: Any, kept: Any) -> None:
-    """Discount what was seen by the factor `kept` and add a row of class `label`."""
-    buffers.seen[0] *= kept
-    buffers.seen[1] *= kept
-    buffers.seen[label] += weight
+    return inserted[label] if inserted[label] < size[label] else size[label]
 
 
 @compiled(nogil=True)
@@ -82,8 +74,9 @@ def insert(buffers: Any, policy: Any, label: Any, indices: Any, values: Any, wei
         if random_share(buffers.random) * buffers.seen[label] >= size * weight:
             return -1
         slot = np.int64(random_share(buffers.random) * size)
-    buffers.indices[label, slot, : len(indices)] = indices
-    buffers.values[label, slot, : len(indices)] = values
+    for k in range(len(indices)):
+        buffers.indices[label, slot, k] = indices[k]
+        buffers.values[label, slot, k] = values[k]
     buffers.length[label, slot] = len(indices)
     buffers.inserted[label] += 1
     return slot

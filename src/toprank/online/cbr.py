@@ -13,12 +13,12 @@ from toprank.arrays import Floats
 from toprank.checks import require_choice, require_positive
 from toprank.online._base import require_room, started_with
 from toprank.online._confidence import LANES, SMALLEST_VARIANCE
-from toprank.online._pair_loop import DIAGONAL, FULL, Options
+from toprank.online._pair_loop import Diagonal, Full, Method, Options, room_for_pair
 from toprank.online._pairs import STARTED_WITH, PairRanker
 from toprank.online.buffers import POLICIES
 from toprank.saved_state import Array, Kind, Known, Schema
 
-COVARIANCES = {"full": FULL, "diag": DIAGONAL}
+COVARIANCES = ("full", "diag")
 
 
 def _padded(n_features: int) -> int:
@@ -170,8 +170,13 @@ class CBR(PairRanker):
             self.gained_ = np.zeros(n_features)
 
     def _options(self) -> Options:
-        method, policy, phi = COVARIANCES[self.covariance], POLICIES[self.buffer], float(ndtri(self.eta))
-        return Options(method, policy, float(self.C), bool(self.growing_penalty), phi, float(self.forgetting))
+        return Options(POLICIES[self.buffer], float(self.C), bool(self.growing_penalty), float(ndtri(self.eta)))
+
+    def _method(self, capacity: int) -> Method:
+        kept = float(self.forgetting) if self.forgetting < 1 else None
+        if self.covariance == "full":
+            return Method(kept, full=Full(self.factor_, self.variances_, *np.zeros((3, len(self.variances_)))))
+        return Method(kept, diagonal=Diagonal(self.gained_, self.scale_, *room_for_pair(capacity)))
 
     @property
     def covariance_(self) -> Floats:

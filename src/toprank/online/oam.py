@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from toprank.checks import require_choice, require_positive
 from toprank.online._base import require_factor, started_with
-from toprank.online._pair_loop import GRADIENT, SEQUENTIAL, Options
+from toprank.online._pair_loop import Method, Options, room_for_pair
 from toprank.online._pairs import STARTED_WITH, PairRanker
 from toprank.online.buffers import POLICIES
 from toprank.saved_state import Kind, Schema
 
-UPDATES = {"sequential": SEQUENTIAL, "gradient": GRADIENT}
+UPDATES = ("sequential", "gradient")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,4 +84,9 @@ class OAM(PairRanker):
             require_factor("C", self.C)
 
     def _options(self) -> Options:
-        return Options(UPDATES[self.update], POLICIES[self.buffer], float(self.C), True, 0.0, 1.0)
+        return Options(POLICIES[self.buffer], float(self.C), True, 0.0)
+
+    def _method(self, capacity: int) -> Method:
+        if self.update == "gradient":
+            return Method(margins=np.zeros(max(self._sizes())))
+        return Method(pair=room_for_pair(capacity))

@@ -84,7 +84,7 @@ def learn_pointwise(rows: Any, base: Any, scale: Any, count: Any, scores: Any, r
         indices, values = rows.indices[start:stop], rows.values[start:stop]
         label = 1 if rows.positive[t] else 0
         score = scale[0] * sparse_dot(base, indices, values)
-        record(scores, label, score)
+        record(scores.recent, scores.number, label, score)
         count[label] += rows.weights[t]
         sign = 2.0 * label - 1.0
         squared = 0.0

@@ -6,10 +6,11 @@ nothing else of the arithmetic may be changed by the compiler.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from toprank.arrays import Floats, Mask
 from toprank.compiled import compiled
 
 # Number of coefficients of a polynomial and of decaying exponentials; a multiple of four, as
@@ -21,16 +22,15 @@ _FUSED = {"contract"}
 
 
 @compiled(nogil=True, fastmath=_FUSED)
-def box_moments(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, weights: Any, shape: Any) -> Any:
-    """[r, c, k]: Σ weightᵢ · localᵢᵏ over the points i of row r in box c, with local coordinates in [−1, 1].
+def add_moments(
+    points: Any, scale: Any, first: Any, boxes: Any, rows: Any, weights: Any, moments: Any, partial: Any, count: Any
+) -> None:
+    """[r, c, k]: add Σ weightᵢ · localᵢᵏ over the points i of row r in box c, with local coordinates in [−1, 1].
 
-    Boxes are counted from `first` unless `boxes` holds their numbers; empty `rows` stand for zeros. `shape` is the
-    number of rows and that of boxes.
+    Boxes are counted from `first` unless `boxes` holds their numbers; empty `rows` stand for zeros. The last two are
+    zeros to work with: parts of the sums, and how many points are in them.
     """
     numbered, many = len(boxes) > 0, len(rows) > 0
-    moments = np.zeros((shape[0], shape[1], TERMS))
-    partial = np.zeros_like(moments)
-    count = np.zeros(shape, np.int32)
     for i in range(len(points)):
         scaled = points[i] * scale
         box = np.floor(scaled)
@@ -57,15 +57,16 @@ def box_moments(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, weig
             for k in range(TERMS):
                 moments[r, c, k] += partial[r, c, k]
                 partial[r, c, k] = 0.0
-    moments += partial
-    return moments
+    for r in range(moments.shape[0]):
+        for c in range(moments.shape[1]):
+            for k in range(TERMS):
+                moments[r, c, k] += partial[r, c, k]
 
 
 @compiled(nogil=True, fastmath=_FUSED)
-def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynomials: Any) -> Any:
+def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynomials: Any, values: Any) -> None:
     """[i]: Σₖ polynomials[rowᵢ, boxᵢ, k] · localᵢᵏ, with boxes and rows as for the moments."""
     numbered, many = len(boxes) > 0, len(rows) > 0
-    values = np.empty(len(points))
     for i in range(len(points)):
         scaled = points[i] * scale
         box = np.floor(scaled)
@@ -85,40 +86,85 @@ def evaluate(points: Any, scale: Any, first: Any, boxes: Any, rows: Any, polynom
             v2 = v2 * t4 + polynomial[k + 2]
             v3 = v3 * t4 + polynomial[k + 3]
         values[i] = (v0 + v1 * t) + (v2 + v3 * t) * t2
-    return values
+
+
+class Tables(NamedTuple):
+    """How boxes interact: near ones through a table, far ones through exponentials; see `interact`."""
+
+    near: Floats
+    rising: Floats
+    falling: Floats
+    below: Floats
+    above: Floats
+    ends: Floats
+
+
+class Room(NamedTuple):
+    """What `interact` works with: sources of a row, which boxes they fill, what is sent and received, decays."""
+
+    sources: Floats
+    filled: Mask
+    sent: Floats
+    received: Floats
+    decays: Floats
+
+    @classmethod
+    def of(cls, n_boxes: int) -> Room:
+        """Room for so many boxes."""
+        sources, sent, received = np.zeros((3, n_boxes, TERMS))
+        return cls(sources, np.zeros(n_boxes, np.bool_), sent, received, np.zeros((3, TERMS)))
 
 
 @compiled(nogil=True)
-def interact(moments: Any, joined: Any, wanted: Any, positions: Any, width: Any, tables: Any) -> Any:
-    """[r, J]: the polynomial of what all boxes send to box J, where wanted[r, J], else zero.
+def interact(
+    moments: Any, joined: Any, wanted: Any, positions: Any, width: Any, tables: Any, room: Any, polynomials: Any
+) -> None:
+    """[r, J]: add the polynomial of what all boxes send to box J, where wanted[r, J].
 
-    The tables are near, rising, below, above and ends. The moments of row r are the sum of those given, with the
-    weights joined[r]. Boxes I and J that are at most `reach` apart act through the table near[J − I + reach]. Sources
-    farther below a target act by ends[0] + Σₖ below[k] e⁻⁽ᵏ⁺¹⁾ˢ, sources farther above it by ends[1] + ends[2]·s + Σₖ
-    above[k] e⁽ᵏ⁺¹⁾ˢ, with s = y − z. Two sweeps over the boxes carry these sums along; rising[k] holds the coefficients
-    of the polynomial e⁽ᵏ⁺¹⁾ᵗᐟ² in t.
+    The moments of row r are the sum of those given, with the weights joined[r]. Boxes I and J that are at most `reach`
+    apart act through the table near[J − I + reach]. Sources farther below a target act by ends[0] + Σₖ below[k]
+    e⁻⁽ᵏ⁺¹⁾ˢ, sources farther above it by ends[1] + ends[2]·s + Σₖ above[k] e⁽ᵏ⁺¹⁾ˢ, with s = y − z. Two sweeps over the
+    boxes carry these sums along; rising[k] holds the coefficients of the polynomial e⁽ᵏ⁺¹⁾ᵗᐟ² in t, falling[k] those
+    of e⁻⁽ᵏ⁺¹⁾ᵗᐟ².
     """
-    near, rising, below, above, ends = tables
-    n_rows, n_boxes = len(joined), len(positions)
-    reach = len(near) // 2
-    falling = rising * (-1.0) ** np.arange(TERMS)
-    polynomials = np.zeros((n_rows, n_boxes, TERMS))
-    sources, filled = np.empty((n_boxes, TERMS)), np.empty(n_boxes, np.bool_)
-    for r in range(n_rows):
-        sources[:] = 0.0
-        for other in range(len(moments)):
-            if joined[r, other] != 0:
-                sources += joined[r, other] * moments[other]
-        for box in range(n_boxes):
-            filled[box] = np.any(sources[box])
-        if not np.any(filled):
+    near, ends, sources, filled = tables.near, tables.ends, room.sources, room.filled
+    n_boxes, reach = len(positions), len(near) // 2
+    for r in range(len(joined)):
+        if not _join(moments, joined[r], sources, filled):
             continue
         _add_near(sources, filled, wanted[r], positions, near, polynomials[r])
-        if positions[-1] - positions[0] > reach:
-            here = sources, filled, wanted[r], positions, width, reach
-            _add_far(here, rising, falling, below, ends[0], 0.0, 1, polynomials[r])
-            _add_far(here, falling, rising, above, ends[1], ends[2], -1, polynomials[r])
-    return polynomials
+        if positions[n_boxes - 1] - positions[0] > reach:
+            for side in (1, -1):
+                outgoing, incoming = (tables.rising, tables.falling) if side == 1 else (tables.falling, tables.rising)
+                coefficients = tables.below if side == 1 else tables.above
+                constant, slope = (ends[0], 0.0) if side == 1 else (ends[1], ends[2])
+                for i in range(n_boxes):
+                    for k in range(TERMS):
+                        room.sent[i, k] = 0.0
+                _multiply_rows(sources, filled, outgoing.T, room.sent)
+                here = positions, width, reach, side
+                _sweep(here, sources, room, coefficients, constant, slope, polynomials[r])
+                _multiply_rows(room.received, wanted[r], incoming, polynomials[r])
+
+
+@compiled(nogil=True)
+def _join(moments: Any, weights: Any, sources: Any, filled: Any) -> Any:
+    """Set the sources of a row and which boxes have any; returns whether some have."""
+    some = False
+    for box in range(len(sources)):
+        for k in range(TERMS):
+            sources[box, k] = 0.0
+    for other in range(len(moments)):
+        if weights[other] != 0:
+            for box in range(len(sources)):
+                for k in range(TERMS):
+                    sources[box, k] += weights[other] * moments[other, box, k]
+    for box in range(len(sources)):
+        filled[box] = False
+        for k in range(TERMS):
+            if sources[box, k] != 0:
+                filled[box] = some = True
+    return some
 
 
 @compiled(nogil=True, fastmath=_FUSED)
@@ -133,7 +179,7 @@ def _add_near(sources: Any, filled: Any, wanted: Any, positions: Any, near: Any,
             box -= 1
         while box < n_boxes and positions[box] - positions[J] <= reach:
             if filled[box]:
-                offset = int(positions[J] - positions[box]) + reach
+                offset = np.int64(positions[J] - positions[box]) + reach
                 for a in range(TERMS):
                     value = polynomials[J, a]
                     for b in range(TERMS):
@@ -155,24 +201,29 @@ def _multiply_rows(left: Any, used: Any, matrix: Any, product: Any) -> None:
 
 
 @compiled(nogil=True)
-def _add_far(
-    here: Any, outgoing: Any, incoming: Any, coefficients: Any, constant: Any, slope: Any, side: Any, polynomials: Any
-) -> None:
-    """Add the far sources on one side: below the targets for side = 1, sweeping up, else above them, sweeping down.
+def _sweep(here: Any, sources: Any, room: Any, coefficients: Any, constant: Any, slope: Any, polynomials: Any) -> None:
+    """Receive from the far sources on one side: below the targets for side = 1, sweeping up, else above, sweeping down.
 
     State at box J, with r the distance of a far source from the centre of J: decayed[k] = Σ q e⁻⁽ᵏ⁺¹⁾ʳ, total = Σ q
-    and distance = Σ q·r, the latter two as compensated sums.
+    and distance = Σ q·r, the latter two as compensated sums, which are added to the polynomials.
     """
-    sources, filled, wanted, positions, width, reach = here
-    n_boxes = len(positions)
-    sent, received = np.zeros((n_boxes, TERMS)), np.zeros((n_boxes, TERMS))
-    _multiply_rows(sources, filled, outgoing.T.copy(), sent)
-    decayed, over_move, over_gap = np.zeros(TERMS), np.ones(TERMS), np.ones(TERMS)
+    positions, width, reach, side = here
+    sent, received, decayed, over_move, over_gap = (
+        room.sent,
+        room.received,
+        room.decays[0],
+        room.decays[1],
+        room.decays[2],
+    )
+    for k in range(TERMS):
+        decayed[k], over_move[k], over_gap[k] = 0.0, 1.0, 1.0
     moved = gap = 0.0
     total = distance = total_error = distance_error = 0.0
-    start, stop = (0, n_boxes) if side == 1 else (n_boxes - 1, -1)
-    source, before = start, positions[start]
-    for J in range(start, stop, side):
+    n_boxes = len(positions)
+    source = 0 if side == 1 else n_boxes - 1
+    before = positions[source]
+    for step in range(n_boxes):
+        J = step if side == 1 else n_boxes - 1 - step
         moved = _set_decays(over_move, moved, width * abs(positions[J] - before))
         before = positions[J]
         for k in range(TERMS):
@@ -192,7 +243,6 @@ def _add_far(
         # s = side·distance + width/2·t
         polynomials[J, 0] += constant * total + slope * side * distance
         polynomials[J, 1] += slope * total * width / 2
-    _multiply_rows(received, wanted, incoming, polynomials)
 
 
 @compiled(nogil=True)
@@ -219,7 +269,7 @@ def _add(total: Any, error: Any, term: Any) -> Any:
 def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: Any, cosines: Any, total: Any) -> None:
     """Add Σ q cos(2nh·offset), Σ q sin(2nh·offset) for odd n and Σ q of each cell: A, B and Q of (31), unscaled."""
     part_sines, part_cosines, part_total = np.zeros_like(sines), np.zeros_like(cosines), np.zeros_like(total)
-    interval = max(_FLUSH, len(total))
+    interval = _FLUSH if len(total) < _FLUSH else len(total)
     for i in range(len(cells)):
         c, q = cells[i], weights[i]
         angle = 2.0 * h * offsets[i]
@@ -232,11 +282,13 @@ def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: 
             sine, sine_before = twice * sine - sine_before, sine
             cosine, cosine_before = twice * cosine - cosine_before, cosine
         if i % interval == interval - 1 or i == len(cells) - 1:
-            for whole, part in ((sines, part_sines), (cosines, part_cosines)):
-                whole += part
-                part[:] = 0.0
-            total += part_total
-            part_total[:] = 0.0
+            for c in range(len(total)):
+                total[c] += part_total[c]
+                part_total[c] = 0.0
+                for n in range(sines.shape[1]):
+                    sines[c, n] += part_sines[c, n]
+                    cosines[c, n] += part_cosines[c, n]
+                    part_sines[c, n] = part_cosines[c, n] = 0.0
 
 
 @compiled(nogil=True)

@@ -28,7 +28,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Mask
-from toprank.pairwise._box_sums import TERMS, box_moments, evaluate, interact
+from toprank.pairwise._box_sums import TERMS, Room, Tables, add_moments, evaluate, interact
 from toprank.pairwise.pair_sums import FUNCTIONS, boxes_between
 
 # Boxes of the logistic functions interact through tables up to this distance; beyond it 16 exponentials are enough, as
@@ -41,19 +41,16 @@ class Expansion:
     """How boxes interact through one function; see `interact` for the meaning of the arrays."""
 
     width: float
-    near: Floats
-    rising: Floats
-    below: Floats
-    above: Floats
-    ends: Floats
+    tables: Tables
 
     def apply(self, moments: Floats, joined: Floats, boxes: Boxes, wanted: Mask) -> Floats:
         """The polynomials of the boxes, of shape (rows, boxes, 16), where `wanted`.
 
         The sources of row r are those of all rows of `moments`, with the weights ``joined[r]``.
         """
-        tables = self.near, self.rising, self.below, self.above, self.ends
-        polynomials: Floats = interact(moments, joined, wanted, boxes.positions, self.width, tables)
+        n_boxes = len(boxes.positions)
+        polynomials = np.zeros((len(joined), n_boxes, TERMS))
+        interact(moments, joined, wanted, boxes.positions, self.width, self.tables, Room.of(n_boxes), polynomials)
         return polynomials
 
 
@@ -75,7 +72,8 @@ def expansion(function: str) -> Expansion:
         }[function]
     rising = np.stack([_powers(np.exp(k * _nodes()[0] / 2)) for k in range(1, TERMS + 1)])
     near = _near_tables(FUNCTIONS[function], width, reach)
-    return Expansion(width, near, rising, *(np.asarray(part, dtype=np.float64) for part in (below, above, ends)))
+    rest = (np.asarray(part, dtype=np.float64) for part in (below, above, ends))
+    return Expansion(width, Tables(near, rising, rising * (-1.0) ** np.arange(TERMS), *rest))
 
 
 def _near_tables(phi: Callable[[Any], Any], width: float, reach: int) -> Floats:
@@ -136,13 +134,16 @@ class Boxes:
     ) -> Floats:
         """Moments of the boxes under weights of the points, for each row of points: shape (rows, boxes, 16)."""
         rows, shape, first = _NONE if rows is None else rows, (n_rows, len(self.positions)), self.positions[0]
-        moments: Floats = box_moments(points, 1 / self.width, first, self.numbers[which], rows, weights, shape)
+        moments, partial = np.zeros((2, *shape, TERMS))
+        count = np.zeros(shape, np.int32)
+        add_moments(points, 1 / self.width, first, self.numbers[which], rows, weights, moments, partial, count)
         return moments
 
     def values(self, points: Floats, polynomials: Floats, which: int = 0, rows: NDArray[Any] | None = None) -> Floats:
         """The polynomials of the boxes at the points, for each point those of its row."""
         rows = _NONE if rows is None else rows
-        values: Floats = evaluate(points, 1 / self.width, self.positions[0], self.numbers[which], rows, polynomials)
+        values = np.empty(len(points))
+        evaluate(points, 1 / self.width, self.positions[0], self.numbers[which], rows, polynomials, values)
         return values
 
 

@@ -22,7 +22,8 @@ def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth
     """
     deepest, most_features = 0, 0
     for node in range(len(feature)):  # a node comes after its parent
-        deepest = max(deepest, depth[node])
+        if depth[node] > deepest:
+            deepest = depth[node]
         if feature[node] < 0:
             continue
         for child in (left[node] - root, right[node] - root):
@@ -41,7 +42,8 @@ def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth
             above -= 1
         same[node] = above
         new[d] = new[d - 1] + (above == 0)
-        most_features = max(most_features, new[d])
+        if new[d] > most_features:
+            most_features = new[d]
         if above > 0:
             share[node] *= share[path[above]]
     return deepest, most_features
@@ -86,7 +88,9 @@ def add_shapley_values(
     x, added = np.empty((X.shape[1], GROUP), X.dtype), np.empty(GROUP)
     for first in range(0, X.shape[0], GROUP):
         for b in range(GROUP):
-            x[:, b] = X[min(first + b, X.shape[0] - 1)]
+            i = first + b if first + b < X.shape[0] else X.shape[0] - 1
+            for column in range(X.shape[1]):
+                x[column, b] = X[i, column]
         d = 0
         stage[0] = 0
         while stage[0] < 2 or d > 0:
@@ -108,15 +112,17 @@ def add_shapley_values(
                 for q in range(n_points):
                     for b in range(GROUP):
                         below[d, q, b] = value[node] * weights[q] * product[d, q, b]
-            added[:] = 0.0
+            for b in range(GROUP):
+                added[b] = 0.0
             above = same[node]
             for q in range(n_points):
                 for b in range(GROUP):
                     below[d - 1, q, b] += below[d, q, b]
                     added[b] += below[d, q, b] * (takes[d, b] * slope[d, q] - takes[above, b] * slope[above, q])
             d -= 1
-            for b in range(min(GROUP, X.shape[0] - first)):
-                found[first + b, feature[path[d]]] += added[b]
+            for b in range(GROUP):
+                if first + b < X.shape[0]:
+                    found[first + b, feature[path[d]]] += added[b]
 
 
 @compiled(nogil=True, error_model="numpy")
