@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from numba.core.caching import CacheImpl, IndexDataCacheFile
 import toprank
 from toprank import compiled
 from toprank.exceptions import CacheWarning
+from toprank.log import listening, verbose
 
 PACKAGE = Path(toprank.__file__).parent
 SOURCE = """
@@ -148,3 +151,31 @@ def test_every_loop_is_declared_in_this_way():
 def modules_with(text):
     files = [path for path in PACKAGE.rglob("*.py") if f"\n{text}" in path.read_text(encoding="utf-8")]
     return sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files)
+
+
+@pytest.mark.parametrize("asked", ["verbose", "listening"])
+def test_who_waits_longer_is_told_once_that_loops_are_compiled(asked, caplog):
+    heard = []
+    ours = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compiled.compiled)})
+    patience = compiled.Patience(seconds=0.02)
+    with verbose(asked == "verbose"), listening(heard.append):
+        for _ in range(2):
+            patience.on_start(ours)
+            patience.on_start(ours)  # what the first one calls
+            patience.on_end(ours)
+            time.sleep(0.1)
+            patience.on_end(ours)
+    assert heard == [compiled._COMPILING]
+    assert caplog.messages == heard * (asked == "verbose")
+
+
+def test_quick_compilation_and_functions_of_others_are_not_told(caplog):
+    others = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=np.sum)})
+    ours = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compiled.compiled)})
+    with verbose(True):
+        for seconds, happened in ((0.02, others), (10.0, ours)):
+            patience = compiled.Patience(seconds)
+            patience.on_start(happened)
+            time.sleep(0.1)
+            patience.on_end(happened)
+    assert not caplog.messages

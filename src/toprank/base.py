@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from toprank.arrays import Floats, Mask
 from toprank.docstrings import fill_class
 from toprank.exceptions import InputError
+from toprank.log import verbose
 from toprank.positive_class import POS_LABEL_TEXT, in_order, labels_text, warn_if_guessed
 
 _METHOD_TEXTS = {
@@ -124,7 +125,8 @@ def anew_or_unchanged(estimator: Any) -> Iterator[None]:
         if name.endswith("_") or name == "_kernel":
             delattr(estimator, name)
     try:
-        yield
+        with verbose(getattr(estimator, "verbose", 0)):
+            yield
     except BaseException:
         vars(estimator).clear()
         vars(estimator).update(before)

@@ -8,15 +8,20 @@ no folder to write to, a full disk, files cut short. None of them is a reason no
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 import warnings
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.sigutils import normalize_signature
 
 from toprank.exceptions import CacheWarning
+from toprank.log import say
 
 # What reading a damaged file raises, see the documentation of pickle.
 _DAMAGE = (
@@ -47,6 +52,41 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
         return dispatcher
 
     return decorate
+
+
+class Patience(event.Listener):
+    """Says that loops are being compiled, once in a process, where that has taken longer than a second."""
+
+    def __init__(self, seconds: float = 1.0) -> None:
+        self.left, self.depth, self.start = seconds, 0, 0.0
+        self.timer: threading.Timer | None = None
+
+    def on_start(self, happened: Any) -> None:
+        """Start to wait; functions that are compiled on the way for another one are part of it."""
+        self.depth += 1
+        if self.depth == 1 and self.left > 0 and _is_ours(happened):
+            self.start = time.monotonic()
+            self.timer = threading.Timer(self.left, copy_context().run, (say, _COMPILING))
+            self.timer.daemon = True
+            self.timer.start()
+
+    def on_end(self, happened: Any) -> None:
+        """Count the time that it took."""
+        self.depth -= 1
+        if self.depth == 0 and self.timer is not None:
+            self.timer.cancel()
+            self.timer, self.left = None, self.left - (time.monotonic() - self.start)
+
+
+_COMPILING = "compiling loops for this machine; the next process finds them ready"
+
+
+def _is_ours(happened: Any) -> bool:
+    module: str = happened.data["dispatcher"].py_func.__module__
+    return module.partition(".")[0] == __package__
+
+
+event.register("numba:compile", Patience())
 
 
 class _Cache(FunctionCache):

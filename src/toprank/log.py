@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+_verbose: ContextVar[bool] = ContextVar("verbose", default=False)
 _listener: ContextVar[Callable[[str], Any] | None] = ContextVar("listener", default=None)
 
 
@@ -19,6 +20,23 @@ def listening(listener: Callable[[str], Any]) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def verbose(wanted: Any) -> Iterator[None]:
+    """Let what is said by `say` go to the log, if that is wanted, as long as the context lasts."""
+    token = _verbose.set(_verbose.get() or bool(wanted))
+    try:
+        yield
+    finally:
+        _verbose.reset(token)
+
+
+def say(text: str) -> None:
+    """Say something to whoever listens, and to the log if `verbose` asks for it."""
+    tell(text)
+    if _verbose.get():
+        logger().info(text)
 
 
 def tell(text: str) -> None:

@@ -57,10 +57,10 @@ def add_moments(
             for k in range(TERMS):
                 moments[r, c, k] += partial[r, c, k]
                 partial[r, c, k] = 0.0
-    for r in range(moments.shape[0]):
-        for c in range(moments.shape[1]):
+    for row in range(moments.shape[0]):
+        for cell in range(moments.shape[1]):
             for k in range(TERMS):
-                moments[r, c, k] += partial[r, c, k]
+                moments[row, cell, k] += partial[row, cell, k]
 
 
 @compiled(nogil=True, fastmath=_FUSED)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toprank.compiled import compiled
-from toprank.solvers._pair_state import BOUND_NORM, DELTA, TOTAL, Pair
 
 # Mass below which no free b is needed beside the bound rows.
 NO_MASS = 1e-12
@@ -15,18 +14,7 @@ NO_MASS = 1e-12
 _NO_SLOPE = 1e-15
 
 
-class Extremes(NamedTuple):
-    """The largest g and h that may rise, the smallest that may fall, the smallest bound h; and Σ c h of the bound."""
-
-    high_u: int
-    low_u: int
-    high_b: int
-    low_b: int
-    low_bound: int
-    bound_slope: float
-
-
-class _Partners(NamedTuple):
+class Candidates(NamedTuple):
     """What a variable may be paired with: slopes, rows, curvatures and rooms of one kind."""
 
     slopes: Any
@@ -56,13 +44,11 @@ class _Model(NamedTuple):
 
 
 @compiled(nogil=True, error_model="numpy")
-def extremes_of_positives(positives: Any, state: Any) -> tuple[int, int]:
+def extremes_of_positives(g: Any, u: Any, top: Any, curvature: Any, shift: float, s: Any, rows: Any) -> tuple[int, int]:
     """Fill g; the largest that may rise and the smallest that may fall, or −1.
 
     The comparisons are written so that the processor can guess them: what is not allowed is made infinite.
     """
-    g, u, s = positives.g, positives.u, state.s
-    rows, curvature, top, shift = positives.rows, positives.curvature, positives.top, positives.shift
     high, low, largest, smallest = -1, -1, -np.inf, np.inf
     for i in range(len(u)):
         g[i] = shift - s[rows[i]] - curvature[i] * u[i]
@@ -75,22 +61,14 @@ def extremes_of_positives(positives: Any, state: Any) -> tuple[int, int]:
     return high, low
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _per_delta(thresholds: Any, state: Any) -> float:
-    """1 / δ, or zero where there is no δ."""
-    return 1.0 / state.scalars[DELTA] if thresholds.d[0] > 0 else 0.0
-
-
 @compiled(nogil=True, error_model="numpy")
-def extremes_of_thresholds(thresholds: Any, state: Any) -> tuple[int, int, int, float]:
+def extremes_of_thresholds(thresholds: Any, s: Any, per_delta: float, S: float) -> tuple[int, int, int, float]:
     """Fill h and the room below the bounds.
 
     Returns the largest h that is not bound, the smallest with b > 0 that is not, the smallest that is bound (or −1),
-    and the sum of the bound ones times their caps.
+    and the sum of the bound ones times their caps. `per_delta` is 1 / δ, or zero where there is no δ.
     """
-    h, b, bound, room, s = thresholds.h, thresholds.b, thresholds.bound, thresholds.room, state.s
-    rows, caps, d, e = thresholds.rows, thresholds.caps, thresholds.d, thresholds.e
-    per_delta, S = _per_delta(thresholds, state), state.scalars[TOTAL]
+    rows, caps, d, e, _, b, bound, h, room = thresholds
     high, low, low_bound = -1, -1, -1
     largest, smallest, smallest_bound, bound_slope = -np.inf, np.inf, np.inf, 0.0
     for j in range(len(b)):
@@ -109,94 +87,88 @@ def extremes_of_thresholds(thresholds: Any, state: Any) -> tuple[int, int, int, 
     return high, low, low_bound, bound_slope
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def steepest(positives: Any, thresholds: Any, extremes: Any, rest: float) -> Any:
+@compiled(nogil=True, error_model="numpy")
+def steepest(
+    g: Any, h: Any, high_u: int, low_u: int, high_b: int, low_b: int, low_bound: int, bound_slope: float, rest: float
+) -> Any:
     """The pair of the largest slope: of two u, of two b, of S up, of S down; both −1 where there is none."""
-    g, h = positives.g, thresholds.h
-    high_u, low_u, high_b, low_b, low_bound, bound_slope = extremes
     alone = rest <= NO_MASS
-    slope, rising, sinking, rising_is_u, sinking_is_u = _NO_SLOPE, -1, -1, True, True
+    kind, slope, donor = 0, _NO_SLOPE, low_b
     if high_u >= 0 and low_u >= 0 and g[high_u] - g[low_u] > slope:
-        slope, rising, sinking = g[high_u] - g[low_u], high_u, low_u
-    donor = low_b
+        kind, slope = 1, g[high_u] - g[low_u]
     if low_bound >= 0 and (donor < 0 or h[low_bound] < h[donor]):
         donor = low_bound
     if high_b >= 0 and donor >= 0 and h[high_b] - h[donor] > slope:
-        slope, rising, sinking, rising_is_u, sinking_is_u = h[high_b] - h[donor], donor, high_b, False, False
+        kind, slope = 2, h[high_b] - h[donor]
     if high_u >= 0 and (alone or high_b >= 0):
         value = g[high_u] + bound_slope + (0.0 if alone else rest * h[high_b])
         if value > slope:
-            slope, rising, sinking, rising_is_u, sinking_is_u = value, high_u, -1 if alone else high_b, True, False
+            kind, slope = 3, value
     if low_u >= 0 and (alone or low_b >= 0):
         value = -g[low_u] - bound_slope - (0.0 if alone else rest * h[low_b])
         if value > slope:
-            slope, rising, sinking, rising_is_u, sinking_is_u = value, -1 if alone else low_b, low_u, False, True
-    return Pair(rising, sinking, rising_is_u, sinking_is_u)
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def partner_of_positive(
-    i: int, gains: Any, products: Any, positives: Any, thresholds: Any, state: Any, bound_slope: float, rest: float
-) -> Any:
-    """The pair of u_i, which rises, with another u that falls, or with S."""
-    x, g, scale = positives.rows[i], positives.g, products.scale
-    row, square = products.rows[products.place[x]], products.diagonal[x]
-    guard, flat, limit = 1e-14 * square * scale + 1e-300, positives.curvature[i], positives.top[i] - positives.u[i]
-    others = _Partners(g, positives.rows, positives.curvature, 1.0, positives.u)
-    model = _Model(g[i], -1.0, square, 1.0, -2.0, 0.0, flat, guard, 1.0, limit)
-    sinking, best = _largest_gain(gains, others, model, row, products, state)
-    base = state.scalars[BOUND_NORM] + square - 2 * state.bound_row[x]
-    if rest <= NO_MASS:
-        value, bend = g[i] + bound_slope, max(base * scale + flat, guard)
-        change = min(max(value, 0.0) / bend, limit)
-        if change * (value - 0.5 * change * bend) > best:
-            return Pair(i, -1, True, False)
-        return Pair(i, sinking, True, True)
-    per_delta = _per_delta(thresholds, state)
-    with_S = _Partners(thresholds.h, thresholds.rows, thresholds.d, per_delta, thresholds.room)
-    model = _Model(
-        g[i] + bound_slope, rest, base, rest * rest, -2 * rest, 2 * rest, flat, guard, 1 / rest, limit
-    )  # fmt: skip
-    other, gain = _largest_gain(gains, with_S, model, row, products, state)
-    if gain > best:
-        return Pair(i, other, True, False)
-    return Pair(i, sinking, True, True)
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def partner_of_threshold(
-    j: int, gains: Any, products: Any, positives: Any, thresholds: Any, state: Any, bound_slope: float, rest: float
-) -> Any:
-    """The pair of b_j, which falls so that the score of its row rises, with another b that rises, or with S."""
-    x, h, b, scale = thresholds.rows[j], thresholds.h, thresholds.b, products.scale
-    row, square = products.rows[products.place[x]], products.diagonal[x]
-    per_delta = _per_delta(thresholds, state)
-    guard, flat = 1e-14 * square * scale + 1e-300, thresholds.d[j] * per_delta
-    others = _Partners(h, thresholds.rows, thresholds.d, per_delta, thresholds.room)
-    model = _Model(-h[j], 1.0, square, 1.0, -2.0, 0.0, flat, guard, 1.0, b[j])
-    sinking, best = _largest_gain(gains, others, model, row, products, state)
-    if rest > NO_MASS and not thresholds.bound[j]:
-        base = state.scalars[BOUND_NORM] + rest * (rest * square + 2 * state.bound_row[x])
-        with_S = _Partners(positives.g, positives.rows, positives.curvature, 1.0, positives.u)
-        model = _Model(
-            -bound_slope - rest * h[j], -1.0, base, 1.0, -2 * rest, -2.0, flat, guard, 1.0, b[j] / rest
-        )  # fmt: skip
-        other, gain = _largest_gain(gains, with_S, model, row, products, state)
-        if gain > best:
-            return Pair(j, other, False, True)
-    return Pair(j, sinking, False, False)
+            kind = 4
+    if kind == 1:
+        return high_u, low_u, True, True
+    if kind == 2:
+        return donor, high_b, False, False
+    if kind == 3:
+        return high_u, -1 if alone else high_b, True, False
+    if kind == 4:
+        return -1 if alone else low_b, low_u, False, True
+    return -1, -1, True, True
 
 
 @compiled(nogil=True, error_model="numpy")
-def _largest_gain(gains: Any, partners: Any, model: Any, row: Any, products: Any, state: Any) -> tuple[int, float]:
-    """The partner of the largest gain, or −1, and the gain; `row` are the products of the variable that is kept.
+def partner_of(
+    is_u: bool, k: int, x: int, limit: float, bound_slope: float, rest: float, may_move_S: bool, bound_norm: float,
+    own: Any, others: Any, row: Any, diagonal: Any, scale: float, bound_row: Any, gains: Any,
+) -> tuple[int, bool]:  # fmt: skip
+    """The partner of the largest gain of a variable that raises the score of its row x, and whether it is a u.
+
+    A u rises, by `limit` at most, with another u that falls, or with S and a b; a b falls with another b that rises, or
+    with S and a u. `own` are those of its kind, `others` those of the other kind; −1 stands for S with no b beside the
+    bound ones, or for nothing.
+    """
+    square, slope, flat = diagonal[x], own.slopes[k], own.curvature[k] * own.curvature_scale
+    guard, of_bound = 1e-14 * square * scale + 1e-300, bound_row[x]
+    if is_u:
+        alone = _Model(slope, -1.0, square, 1.0, -2.0, 0.0, flat, guard, 1.0, limit)
+        base = bound_norm + square - 2 * of_bound
+        offset, twice = slope + bound_slope, 2 * rest
+        with_S = _Model(offset, rest, base, rest * rest, -twice, twice, flat, guard, 1 / rest, limit)
+    else:
+        alone = _Model(-slope, 1.0, square, 1.0, -2.0, 0.0, flat, guard, 1.0, limit)
+        base = bound_norm + rest * (rest * square + 2 * of_bound)
+        offset = -bound_slope - rest * slope
+        with_S = _Model(offset, -1.0, base, 1.0, -2 * rest, -2.0, flat, guard, 1.0, limit / rest)
+    partner, best = _largest_gain(gains, own, alone, row, diagonal, scale, bound_row)
+    if rest <= NO_MASS:
+        if is_u:
+            bend = base * scale + flat
+            bend = bend if bend > guard else guard
+            change = offset / bend if offset > 0.0 else 0.0
+            change = change if change < limit else limit
+            if change * (offset - 0.5 * change * bend) > best:
+                return -1, False
+    elif may_move_S:
+        other, gain = _largest_gain(gains, others, with_S, row, diagonal, scale, bound_row)
+        if gain > best:
+            return other, not is_u
+    return partner, is_u
+
+
+@compiled(nogil=True, error_model="numpy")
+def _largest_gain(
+    gains: Any, candidates: Any, model: Any, row: Any, diagonal: Any, scale: float, bound_row: Any
+) -> tuple[int, float]:
+    """The candidate of the largest gain, or −1, and the gain; `row` are the products of the variable that is kept.
 
     The second loop has no branches and no `min`, which would have to look for NaN, so it is compiled to vector
     instructions.
     """
-    slopes, rows, curvature, curvature_scale, room = partners
+    slopes, rows, curvature, curvature_scale, room = candidates
     offset, sign, base, on_square, on_row, on_bound, flat, guard, room_scale, limit = model
-    diagonal, scale, bound_row = products.diagonal, products.scale, state.bound_row
     for k in range(len(slopes)):
         y = rows[k]
         gains[k] = (base + on_square * diagonal[y] + on_row * row[y] + on_bound * bound_row[y]) * scale

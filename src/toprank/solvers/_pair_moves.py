@@ -24,7 +24,7 @@ Steps of a move, and it ends where there is no slope:
 
 Products of rows come from `Products.rows` (those with a `place`); where one is missing the call ends and says which.
 
-Functions of many steps are put into their caller before it is compiled: to compile them apart takes half as long again.
+Functions get the arrays that they need one by one, since tuples of arrays take the compiler long.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ import numpy as np
 from toprank.compiled import compiled
 from toprank.solvers._pair_choice import (
     NO_MASS,
-    Extremes,
+    Candidates,
     extremes_of_positives,
     extremes_of_thresholds,
-    partner_of_positive,
-    partner_of_threshold,
+    partner_of,
     steepest,
 )
 from toprank.solvers._pair_state import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, STEPS_DONE, TOTAL
@@ -49,190 +48,167 @@ from toprank.solvers._pair_state import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, 
 @compiled(nogil=True, error_model="numpy")
 def ascend(products: Any, positives: Any, thresholds: Any, state: Any, steps: int) -> tuple[int, int, int]:
     """Make up to `steps` moves; returns why it ended, the missing row, and the number of moves made."""
-    scalars, smooth = state.scalars, thresholds.d[0] > 0
-    gains = np.empty(max(len(positives.u), len(thresholds.b)))
+    rows, place, diagonal, scale = products
+    rows_u, curvature, top, shift, u, g = positives
+    rows_b, caps, d, _, tau, b, bound, h, room = thresholds
+    s, bound_row, scalars = state
+    smooth, per_delta = d[0] > 0, 0.0
+    gains = np.empty(len(u) if len(u) > len(b) else len(b))
+    of_u = Candidates(g, rows_u, curvature, 1.0, u)
     for step in range(steps):
         rest = 1.0 - scalars[MASS]
         alone = rest <= NO_MASS
-        # 1. Slopes and their extremes.
-        high_u, low_u = extremes_of_positives(positives, state)
-        high_b, low_b, low_bound, bound_slope = extremes_of_thresholds(thresholds, state)
-        extremes = Extremes(high_u, low_u, high_b, low_b, low_bound, bound_slope)
-        # 2. The largest slope.
-        pair = steepest(positives, thresholds, extremes, rest)
-        if pair.rising < 0 and pair.sinking < 0:
-            return OPTIMAL, -1, step
-        # 3. The partner of the largest gain.
-        if pair.rising >= 0:
-            x = positives.rows[pair.rising] if pair.rising_is_u else thresholds.rows[pair.rising]
-            if products.place[x] < 0:
-                return ROW_MISSING, x, step
-            if pair.rising_is_u:
-                pair = partner_of_positive(
-                    pair.rising, gains, products, positives, thresholds, state, bound_slope, rest
-                )
-            else:
-                pair = partner_of_threshold(
-                    pair.rising, gains, products, positives, thresholds, state, bound_slope, rest
-                )
-            if pair.sinking < 0 and not (pair.rising_is_u and alone):
-                return OPTIMAL, -1, step
-        # 4. The move.
-        missing = _move(pair, products, positives, thresholds, state, bound_slope)
-        if missing >= 0:
-            return ROW_MISSING, missing, step
         if smooth:
-            scalars[DELTA] = np.sqrt(scalars[COST] / thresholds.tau)
+            per_delta = 1.0 / scalars[DELTA]
+        # 1. Slopes and their extremes.
+        high_u, low_u = extremes_of_positives(g, u, top, curvature, shift, s, rows_u)
+        high_b, low_b, low_bound, bound_slope = extremes_of_thresholds(thresholds, s, per_delta, scalars[TOTAL])
+        # 2. The largest slope.
+        rising, sinking, rising_is_u, sinking_is_u = steepest(
+            g, h, high_u, low_u, high_b, low_b, low_bound, bound_slope, rest
+        )
+        if rising < 0 and sinking < 0:
+            return OPTIMAL, -1, step
+        x = y = -1
+        # 3. The partner of the largest gain.
+        if rising >= 0:
+            x = rows_u[rising] if rising_is_u else rows_b[rising]
+            if place[x] < 0:
+                return ROW_MISSING, x, step
+            of_b = Candidates(h, rows_b, d, per_delta, room)
+            limit, may_move_S = (top[rising] - u[rising], True) if rising_is_u else (b[rising], not bound[rising])
+            own, others = (of_u, of_b) if rising_is_u else (of_b, of_u)
+            sinking, sinking_is_u = partner_of(
+                rising_is_u, rising, x, limit, bound_slope, rest, may_move_S, scalars[BOUND_NORM],
+                own, others, rows[place[x]], diagonal, scale, bound_row, gains,
+            )  # fmt: skip
+            if sinking < 0 and not (rising_is_u and alone):
+                return OPTIMAL, -1, step
+        if sinking >= 0:
+            y = rows_u[sinking] if sinking_is_u else rows_b[sinking]
+            if place[y] < 0:
+                return ROW_MISSING, y, step
+        # 4. The move.
+        if rising >= 0 and sinking >= 0 and rising_is_u == sinking_is_u:
+            row_x, row_y = rows[place[x]], rows[place[y]]
+            if rising_is_u:
+                bend = (diagonal[x] + diagonal[y] - 2 * row_x[y]) * scale
+                guard = 1e-14 * diagonal[x] * scale + 1e-300
+                change = _move_positives(rising, sinking, bend, guard, u, g, top, curvature)
+            else:
+                bend = (diagonal[x] + diagonal[y] - 2 * row_y[x]) * scale
+                guard = 1e-14 * diagonal[y] * scale + 1e-300
+                was_bound = bound[rising]
+                change = _move_thresholds(sinking, rising, bend, guard, h, b, d, caps, bound, scalars)
+                if was_bound:
+                    _bind(x, -caps[rising], row_x, diagonal, scalars, bound_row)
+                if bound[sinking]:
+                    _bind(y, caps[sinking], row_y, diagonal, scalars, bound_row)
+            _shift(s, change * scale, row_x, row_y)
+        else:
+            sign = 1.0 if rising_is_u else -1.0
+            i, of_i = (rising, x) if rising_is_u else (sinking, y)
+            j, of_j = (sinking, y) if rising_is_u else (rising, x)
+            row_i, slope = rows[place[of_i]], g[i] + bound_slope + (rest * h[j] if j >= 0 else 0.0)
+            bend_of_quantile = d[j] / scalars[DELTA] if j >= 0 and smooth else 0.0
+            bend = _bend_of_total(of_i, of_j, rest, row_i, diagonal, bound_row, scalars[BOUND_NORM], scale)
+            bend = bend + curvature[i] + bend_of_quantile
+            guard = 1e-14 * diagonal[of_i] * scale + 1e-300
+            change = abs(slope) / (bend if bend > guard else guard)
+            change, reaches = _within_bounds_of_total(i, j, sign, change, u, top, b, caps, bound, scalars[TOTAL], rest)
+            if sign < 0 and reaches >= 0 and place[rows_b[reaches]] < 0:
+                return ROW_MISSING, rows_b[reaches], step
+            _move_total(i, j, sign * change, change, rest, smooth, u, top, b, d, caps, bound, scalars)
+            row_j = rows[place[of_j]] if j >= 0 else row_i
+            _shift_total(s, change * (sign * scale), row_i, row_j, bound_row, rest, j >= 0)
+            if reaches >= 0:
+                b[reaches], bound[reaches] = caps[reaches] * scalars[TOTAL], True
+                z = rows_b[reaches]
+                _bind(z, caps[reaches], rows[place[z]], diagonal, scalars, bound_row)
+        if smooth:
+            scalars[DELTA] = np.sqrt(scalars[COST] / tau)
     return STEPS_DONE, -1, steps
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _move(pair: Any, products: Any, positives: Any, thresholds: Any, state: Any, bound_slope: float) -> int:
-    """Step 4; returns a row that is missing, or −1."""
-    rising, sinking, rising_is_u, sinking_is_u = pair
-    if rising >= 0:
-        x = positives.rows[rising] if rising_is_u else thresholds.rows[rising]
-        if products.place[x] < 0:
-            return int(x)
-    if sinking >= 0:
-        y = positives.rows[sinking] if sinking_is_u else thresholds.rows[sinking]
-        if products.place[y] < 0:
-            return int(y)
-    if rising >= 0 and sinking >= 0 and rising_is_u and sinking_is_u:
-        _move_positives(rising, sinking, products, positives, state)
-        return -1
-    if rising >= 0 and sinking >= 0 and not rising_is_u and not sinking_is_u:
-        _move_thresholds(sinking, rising, products, thresholds, state)
-        return -1
-    i, j = (rising, sinking) if rising_is_u else (sinking, rising)
-    return _move_total(i, j, 1.0 if rising_is_u else -1.0, products, positives, thresholds, state, bound_slope)
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _move_positives(to: int, giver: int, products: Any, positives: Any, state: Any) -> None:
-    """One u up, another one down."""
-    u, g, top, s, diagonal, scale = positives.u, positives.g, positives.top, state.s, products.diagonal, products.scale
-    x, y = positives.rows[to], positives.rows[giver]
-    to_row, giver_row = products.rows[products.place[x]], products.rows[products.place[y]]
-    bend = (diagonal[x] + diagonal[y] - 2 * to_row[y]) * scale + positives.curvature[to] + positives.curvature[giver]
-    change = (g[to] - g[giver]) / max(bend, 1e-14 * diagonal[x] * scale + 1e-300)
-    change = min(change, top[to] - u[to], u[giver])
-    u[to] = top[to] if change == top[to] - u[to] else u[to] + change
+@compiled(nogil=True, error_model="numpy")
+def _move_positives(to: int, giver: int, bend: float, guard: float, u: Any, g: Any, top: Any, curvature: Any) -> Any:
+    """One u up, another one down; returns by how much."""
+    bend = bend + curvature[to] + curvature[giver]
+    change, room = (g[to] - g[giver]) / (bend if bend > guard else guard), top[to] - u[to]
+    change = change if change < room else room
+    change = change if change < u[giver] else u[giver]
+    u[to] = top[to] if change == room else u[to] + change
     u[giver] = 0.0 if change == u[giver] else u[giver] - change
-    for z in range(len(s)):
-        s[z] += change * scale * (to_row[z] - giver_row[z])
+    return change
 
 
 @compiled(nogil=True, error_model="numpy")
-def _move_thresholds(to: int, giver: int, products: Any, thresholds: Any, state: Any) -> None:
-    """One b up, another one down, which may have been bound."""
-    h, b, d, caps, bound = thresholds.h, thresholds.b, thresholds.d, thresholds.caps, thresholds.bound
-    s, scalars, diagonal, scale = state.s, state.scalars, products.diagonal, products.scale
-    smooth = d[0] > 0
-    x, y = thresholds.rows[to], thresholds.rows[giver]
-    to_row, giver_row = products.rows[products.place[x]], products.rows[products.place[y]]
-    bend = (diagonal[x] + diagonal[y] - 2 * to_row[y]) * scale
+def _move_thresholds(
+    to: int, giver: int, bend: float, guard: float, h: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any
+) -> float:
+    """One b up, which may become bound, another one down, which may have been; returns by how much."""
+    smooth, room = d[0] > 0, caps[to] * scalars[TOTAL] - b[to]
     if smooth:
         bend += (d[to] + d[giver]) / scalars[DELTA]
-    room = caps[to] * scalars[TOTAL] - b[to]
-    change = (h[to] - h[giver]) / max(bend, 1e-14 * diagonal[x] * scale + 1e-300)
-    change = min(change, b[giver], max(room, 0.0))
-    if bound[giver]:
-        _bind(giver, -1.0, products, thresholds, state)
+    change = (h[to] - h[giver]) / (bend if bend > guard else guard)
+    change = change if change < b[giver] else b[giver]
+    most = room if room > 0.0 else 0.0
+    change = change if change < most else most
     if smooth:
         scalars[COST] += change * (d[to] * (b[to] + 0.5 * change) - d[giver] * (b[giver] - 0.5 * change))
-    b[giver] = 0.0 if change == b[giver] else b[giver] - change
+    b[giver], bound[giver] = 0.0 if change == b[giver] else b[giver] - change, False
     b[to] += change
     if change >= room:
-        b[to] = caps[to] * scalars[TOTAL]
-        _bind(to, 1.0, products, thresholds, state)
-    change *= scale
-    for z in range(len(s)):
-        s[z] += change * (giver_row[z] - to_row[z])
+        b[to], bound[to] = caps[to] * scalars[TOTAL], True
+    return change
 
 
 @compiled(nogil=True, error_model="numpy")
-def _bind(j: int, sign: float, products: Any, thresholds: Any, state: Any) -> None:
-    """Put b_j among the bound rows (sign 1) or take it out (sign −1)."""
-    scalars, bound_row, x = state.scalars, state.bound_row, thresholds.rows[j]
-    row, c = products.rows[products.place[x]], sign * thresholds.caps[j]
-    thresholds.bound[j] = sign > 0
-    scalars[MASS] = max(scalars[MASS] + c, 0.0)
-    scalars[BOUND_NORM] += 2 * c * bound_row[x] + c * c * products.diagonal[x]
+def _shift(s: Any, factor: float, up: Any, down: Any) -> None:
+    """Add a multiple of the difference of two rows to the scores."""
+    for z in range(len(s)):
+        s[z] += factor * (up[z] - down[z])
+
+
+@compiled(nogil=True, error_model="numpy")
+def _bind(x: int, c: float, row: Any, diagonal: Any, scalars: Any, bound_row: Any) -> None:
+    """Put a row with its cap c among the bound rows, or with −c take it out."""
+    mass = scalars[MASS] + c
+    scalars[MASS] = mass if mass > 0.0 else 0.0
+    scalars[BOUND_NORM] += 2 * c * bound_row[x] + c * c * diagonal[x]
     for z in range(len(bound_row)):
         bound_row[z] += c * row[z]
 
 
 @compiled(nogil=True, error_model="numpy")
-def _move_total(
-    i: int, j: int, sign: float, products: Any, positives: Any, thresholds: Any, state: Any, bound_slope: float
-) -> int:
-    """u_i up (sign 1) or down, and S with it: the bound b, and b_j unless it is −1; returns a missing row, or −1."""
-    u, b, d, caps, scalars = positives.u, thresholds.b, thresholds.d, thresholds.caps, state.scalars
-    smooth, rest = d[0] > 0, 1.0 - scalars[MASS]
-    change = _best_change_of_total(i, j, products, positives, thresholds, state, bound_slope)
-    change, reaches_bound = _within_total_bounds(i, j, sign, change, positives, thresholds, state)
-    if sign < 0 and reaches_bound >= 0 and products.place[thresholds.rows[reaches_bound]] < 0:
-        return int(thresholds.rows[reaches_bound])
-    if j >= 0 and smooth:
-        scalars[COST] += sign * change * d[j] * (b[j] + 0.5 * sign * change)
-    if sign > 0:
-        u[i] = positives.top[i] if change == positives.top[i] - u[i] else u[i] + change
-        if j >= 0:
-            b[j] += rest * change
-    else:
-        if j >= 0:
-            b[j] = 0.0 if change == b[j] / rest else b[j] - rest * change
-        u[i] = 0.0 if change == u[i] else u[i] - change
-    scalars[TOTAL] += sign * change
-    for k in range(len(b)):
-        if thresholds.bound[k]:
-            b[k] = caps[k] * scalars[TOTAL]
-    _rescore_total(i, j, sign, change, products, positives, thresholds, state)
-    if reaches_bound >= 0:
-        b[reaches_bound] = caps[reaches_bound] * scalars[TOTAL]
-        _bind(reaches_bound, 1.0, products, thresholds, state)
-    return -1
-
-
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _best_change_of_total(
-    i: int, j: int, products: Any, positives: Any, thresholds: Any, state: Any, bound_slope: float
+def _bend_of_total(
+    of_i: int, of_j: int, rest: float, row_i: Any, diagonal: Any, bound_row: Any, bound_norm: float, scale: float
 ) -> float:
-    """The best size of a change of u_i and S, without bounds."""
-    scalars, bound_row, diagonal, scale = state.scalars, state.bound_row, products.diagonal, products.scale
-    x, rest = positives.rows[i], 1.0 - scalars[MASS]
-    slope = positives.g[i] + bound_slope + (rest * thresholds.h[j] if j >= 0 else 0.0)
-    bend = diagonal[x] + scalars[BOUND_NORM] - 2 * bound_row[x]
-    if j >= 0:
-        y, x_row = thresholds.rows[j], products.rows[products.place[x]]
-        bend += rest * rest * diagonal[y] - 2 * rest * x_row[y] + 2 * rest * bound_row[y]
-    bend = bend * scale + positives.curvature[i]
-    if j >= 0 and thresholds.d[0] > 0:
-        bend += thresholds.d[j] / scalars[DELTA]
-    return float(abs(slope) / max(bend, 1e-14 * diagonal[x] * scale + 1e-300))
+    """The curvature along a change of u_i and S: the bound b, and b_j unless its row is −1."""
+    bend = diagonal[of_i] + bound_norm - 2 * bound_row[of_i]
+    if of_j >= 0:
+        bend += rest * rest * diagonal[of_j] - 2 * rest * row_i[of_j] + 2 * rest * bound_row[of_j]
+    return float(bend * scale)
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _within_total_bounds(
-    i: int, j: int, sign: float, change: float, positives: Any, thresholds: Any, state: Any
+@compiled(nogil=True, error_model="numpy")
+def _within_bounds_of_total(
+    i: int, j: int, sign: float, change: float, u: Any, top: Any, b: Any, caps: Any, bound: Any, S: float, rest: float
 ) -> tuple[float, int]:
     """The change of S as far as the bounds allow, and the b that reaches its bound then, or −1."""
-    u, b, caps, S, rest = positives.u, thresholds.b, thresholds.caps, state.scalars[TOTAL], 1.0 - state.scalars[MASS]
-    reaches_bound = -1
+    reaches, most = -1, top[i] - u[i] if sign > 0 else u[i]
+    change = change if change < most else most
     if sign > 0:
-        change = min(change, positives.top[i] - u[i])
-        if j >= 0:
-            growth = rest - caps[j]
-            if growth > 0 and (caps[j] * S - b[j]) / growth < change:
-                change = max((caps[j] * S - b[j]) / growth, 0.0)
-                reaches_bound = j
-        return change, reaches_bound
-    change = min(change, u[i])
+        if j >= 0 and rest > caps[j]:
+            most = (caps[j] * S - b[j]) / (rest - caps[j])
+            if most < change:
+                change, reaches = most if most > 0.0 else 0.0, j
+        return change, reaches
     if j >= 0:
-        change = min(change, b[j] / rest)
+        most = b[j] / rest
+        change = change if change < most else most
     for k in range(len(b)):
-        if thresholds.bound[k] or b[k] <= 0:
+        if bound[k] or b[k] <= 0:
             continue
         limit = S - b[k] / caps[k]
         if k == j:
@@ -240,22 +216,38 @@ def _within_total_bounds(
                 continue
             limit = (caps[j] * S - b[j]) / (caps[j] - rest)
         if limit < change:
-            change, reaches_bound = max(limit, 0.0), k
-    return change, reaches_bound
+            change, reaches = limit if limit > 0.0 else 0.0, k
+    return change, reaches
 
 
-@compiled(nogil=True, error_model="numpy", inline="always")
-def _rescore_total(
-    i: int, j: int, sign: float, change: float, products: Any, positives: Any, thresholds: Any, state: Any
-) -> None:
+@compiled(nogil=True, error_model="numpy")
+def _move_total(
+    i: int, j: int, signed: float, change: float, rest: float, smooth: bool,
+    u: Any, top: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any,
+) -> None:  # fmt: skip
+    """u_i up (a positive signed change) or down, and S with it: the bound b, and b_j unless it is −1."""
+    if j >= 0 and smooth:
+        scalars[COST] += signed * d[j] * (b[j] + 0.5 * signed)
+    if signed > 0:
+        u[i] = top[i] if change == top[i] - u[i] else u[i] + change
+        if j >= 0:
+            b[j] += rest * change
+    else:
+        if j >= 0:
+            b[j] = 0.0 if change == b[j] / rest else b[j] - rest * change
+        u[i] = 0.0 if change == u[i] else u[i] - change
+    scalars[TOTAL] += signed
+    for k in range(len(b)):
+        if bound[k]:
+            b[k] = caps[k] * scalars[TOTAL]
+
+
+@compiled(nogil=True, error_model="numpy")
+def _shift_total(s: Any, factor: float, row_i: Any, row_j: Any, bound_row: Any, rest: float, has_j: bool) -> None:
     """The scores after a change of u_i and S."""
-    s, bound_row, rest = state.s, state.bound_row, 1.0 - state.scalars[MASS]
-    x_row = products.rows[products.place[positives.rows[i]]]
-    change *= sign * products.scale
-    if j >= 0:
-        y_row = products.rows[products.place[thresholds.rows[j]]]
+    if has_j:
         for z in range(len(s)):
-            s[z] += change * (x_row[z] - bound_row[z] - rest * y_row[z])
+            s[z] += factor * (row_i[z] - bound_row[z] - rest * row_j[z])
     else:
         for z in range(len(s)):
-            s[z] += change * (x_row[z] - bound_row[z])
+            s[z] += factor * (row_i[z] - bound_row[z])

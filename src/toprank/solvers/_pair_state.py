@@ -50,12 +50,3 @@ class State(NamedTuple):
     s: Any
     bound_row: Any
     scalars: Any
-
-
-class Pair(NamedTuple):
-    """The variable that raises the score of its row and the one that lowers it, or −1; and whether each is a u."""
-
-    rising: int
-    sinking: int
-    rising_is_u: bool
-    sinking_is_u: bool

@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from toprank import log
 from toprank.checks import require_count
 from toprank.exceptions import InputError, Message
 from toprank.files.found_in_rows import FoundInStream
@@ -250,7 +251,8 @@ def stream_from(
         metrics.restore(measured)
         learner = _learner(state)
     run = _Run(source, learner, metrics, saved, state, settings["on_bad_line"] == "skip")
-    result = run.to_the_end(settings["batch"], every, verbose)
+    with log.verbose(verbose):
+        result = run.to_the_end(settings["batch"], every, verbose)
     if not source.unended:  # else there is more to come
         _warn_of_one_class(source.path, state, settings["positive"])
     return result
