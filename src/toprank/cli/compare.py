@@ -66,7 +66,7 @@ def compare(
     from toprank.files.beside import Beside
     from toprank.files.columns import prepared
     from toprank.files.times import blocks_of_time
-    from toprank.files.workflow import rows_to_learn
+    from toprank.files.watched_rows import rows_to_learn
 
     output = Output(as_json=as_json, quiet=quiet)
     methods.alert_rule(max_fpr=max_fpr)

@@ -93,9 +93,10 @@ def _of_model(
     """The rows to test a model with, beside columns of scores if there are such, and what the page is told of it."""
     from toprank.cli.model_files import load_model
     from toprank.files.beside import Beside
+    from toprank.files.model_measures import measured
     from toprank.files.open import open_for_model
     from toprank.files.score_columns import scores_beside
-    from toprank.files.workflow import measured, rows_to_test
+    from toprank.files.watched_rows import rows_to_test
 
     fitted = load_model(path, output)
     source = open_for_model(data, fitted, **reading)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toprank.files.errors import NotANumberError, TableError
     from toprank.files.model import TableModel
+    from toprank.files.model_fit import fit_file
+    from toprank.files.model_measures import evaluate_file
     from toprank.files.open import open_table
     from toprank.files.score_columns import evaluate_scores
     from toprank.files.scoring import score_file
-    from toprank.files.workflow import evaluate_file, fit_file
 
 __all__ = [
     "NotANumberError",
@@ -26,9 +27,9 @@ _HOMES = {
     "NotANumberError": "errors",
     "TableError": "errors",
     "TableModel": "model",
-    "evaluate_file": "workflow",
+    "evaluate_file": "model_measures",
     "evaluate_scores": "score_columns",
-    "fit_file": "workflow",
+    "fit_file": "model_fit",
     "open_table": "open",
     "score_file": "scoring",
 }

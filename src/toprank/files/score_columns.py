@@ -20,8 +20,8 @@ from toprank.files.source import NUMBER, VERBATIM, place_of, read_all, repeated,
 from toprank.files.strays import Strays, strays_of
 from toprank.files.svmlight_file import SvmlightTable
 from toprank.files.training import LabelledRows, labelled, special_columns
+from toprank.files.watched_rows import rows_to_test
 from toprank.files.watching import Warner, Watcher
-from toprank.files.workflow import rows_to_test
 from toprank.inspection import scorer_of
 
 

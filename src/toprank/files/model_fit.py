@@ -1,36 +1,32 @@
-"""From a file to a model and its measures: what the commands ``fit`` and ``evaluate`` do, for Python."""
+"""From a file to a model, measured on rows held out: what the command ``fit`` does, for Python."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from toprank.exceptions import InputError, Message
+from toprank.exceptions import Message
 from toprank.files.alert_rule import AlertRule
 from toprank.files.beside import Beside
 from toprank.files.column_list import column_list
-from toprank.files.content import is_pipe, sum_of
 from toprank.files.estimators import complete, pipeline_of, without_search
-from toprank.files.measures import About, Measures, measure, require_lengths
+from toprank.files.measures import Measures
 from toprank.files.model import TableModel
-from toprank.files.open import open_for_model, open_table
-from toprank.files.out_of_core import FileRows, fit_in_blocks, is_large, is_wanted
-from toprank.files.periods import Per, check_per
-from toprank.files.scoring import all_scores
+from toprank.files.model_measures import measured
+from toprank.files.open import open_table
+from toprank.files.out_of_core import FileRows, fit_in_blocks, is_wanted
+from toprank.files.periods import Per
 from toprank.files.summary import missing_values, summary_of
-from toprank.files.times import Times
-from toprank.files.training import LabelledRows, read_to_learn, read_to_test, split_rows, sum_of_labels
+from toprank.files.training import LabelledRows, split_rows, sum_of_labels
+from toprank.files.watched_rows import rows_to_learn
 from toprank.files.watching import Warner, Watcher
 from toprank.inspection import scorer_of
 from toprank.log import listening
 from toprank.plain_data import plain
-from toprank.ranking.drift import SURPRISING, ScoreSample
+from toprank.ranking.drift import ScoreSample
 
 Path = str | os.PathLike[str]
 
@@ -258,185 +254,3 @@ def _tested(model: TableModel, held: LabelledRows, per: Per | None, watcher: Wat
             )
         )
     return measures
-
-
-def evaluate_file(
-    path: Path,
-    model: TableModel,
-    *,
-    target: str | None = None,
-    positive: str | None = None,
-    k: Sequence[int] | None = None,
-    fpr: Sequence[float] | None = None,
-    confidence: float = 0.95,
-    per: Per | None = None,
-    time: str | None = None,
-    amount: str | None = None,
-    format: str | None = None,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    watcher: Watcher | None = None,
-) -> Measures:
-    """Measure a model on the rows of a file, with confidence intervals; the command ``toprank evaluate``.
-
-    If the file is the one that the model was fitted to, only the rows held out there are used, which a note says. Of
-    another file a note warns if the scores of the negatives have drifted since the fit; see `toprank.plots.ScoreDrift`.
-
-    Parameters
-    ----------
-    path : path
-        Rows with labels.
-    model : TableModel
-        Of `fit_file`, or of `toprank.load`.
-    target, positive : str, optional
-        As in `fit_file`; by default those of the model.
-    k : sequence of int, optional
-        Lengths of the list, each at most the number of rows; by default 10 and 100, where there are so many rows.
-    fpr : sequence of float, optional
-        False positive rates; by default 0.01 and 0.05.
-    confidence : float, default=0.95
-        Of the intervals.
-    per, time, amount
-        As in `fit_file`; by default those of the model.
-    format, delimiter
-        As in `open_table`.
-    encoding : str, optional
-        As in `open_table`; by default that of the file of the fit.
-    watcher : Watcher, optional
-        As in `fit_file`.
-
-    Returns
-    -------
-    Measures
-        Counts, and `values` with a name, an estimate and the limits of its interval each; `per_period` with the alerts
-        of each day, and `drift`, where these are known.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> from toprank import TopPush
-    >>> from toprank.files import evaluate_file, fit_file
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(400) < 0.3
-    >>> table = np.column_stack([rng.normal(size=400) + 2 * y, y])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     train, test = os.path.join(folder, "train.csv"), os.path.join(folder, "test.csv")
-    ...     for path, rows in ((train, table[:200]), (test, table[200:])):
-    ...         np.savetxt(path, rows, delimiter=",", header="x,y", comments="")
-    ...     measures = evaluate_file(test, fit_file(train, TopPush(), target="y", holdout=0))
-    >>> measures.rows, measures.values[-1].name, measures.values[-1].value > 0.8
-    (200, 'auc', True)
-    """
-    source = open_for_model(os.fspath(path), model, format=format, delimiter=delimiter, encoding=encoding)
-    watcher = watcher or Warner()
-    labels: dict[str, Any] = {"target": target, "positive": positive}
-    in_file = is_large(source)
-    rows = rows_to_test(source, model, watcher, beside=Beside(time, amount), in_file=in_file, **labels)
-    require_lengths(k, len(rows.y))
-    if in_file:
-        scores = all_scores(source, model, watcher)[rows.numbers]
-    else:
-        scores = np.asarray(model.decision_function(rows.X))
-    cuts: dict[str, Any] = {"ks": k or (10, 100), "rates": fpr or (0.01, 0.05), "confidence": confidence}
-    return measured(model, rows, scores, watcher, per, **cuts)
-
-
-def measured(
-    model: TableModel,
-    rows: LabelledRows,
-    scores: NDArray[np.float64],
-    watcher: Watcher,
-    per: Per | None = None,
-    **cuts: Any,
-) -> Measures:
-    """Measure the scores of rows; notes tell of a drift, and of a promise that is not kept."""
-    measures = measure(rows.y, scores, about=_about(model, rows, per), **cuts)
-    _note_promise(model, measures, watcher)
-    return measures
-
-
-def _about(model: TableModel, rows: LabelledRows, per: Per | None) -> About:
-    """What is known of rows beside their labels; the period is that of the model, or a day for dates, if not given."""
-    per = model.summary_.get("threshold", {}).get("per") if per is None else check_per(per)
-    if per is not None and rows.times is None:
-        raise InputError.saying("{per=} needs the time of each row; name its column by {time=}", per=per)
-    if per is None and rows.times is not None and rows.times.has_clock:
-        per = "day"
-    before: Any = None if rows.of_fit else getattr(model, "negatives_", None)
-    return About(rows.times, per, rows.amounts, None if before is None else ScoreSample.from_record(before))
-
-
-def _note_promise(model: TableModel, measures: Measures, watcher: Watcher) -> None:
-    """Say that the negatives have drifted, or that more of them are above the threshold than was promised."""
-    if measures.drift is not None and measures.drift.is_surprising:
-        watcher.note(f"{measures.drift.sentence()}; set the threshold anew on fresh rows")
-    bound = model.summary_.get("threshold", {}).get("max_fpr") or getattr(model.estimator_, "max_fpr", None)
-    surprise = None if bound is None else measures.surprise_at(bound)
-    if bound is not None and surprise is not None and surprise < SURPRISING:
-        watcher.note(
-            f"the false positive rate here is {100 * measures.fpr:.2g} %, and at most {100 * bound:g} % were promised "
-            f"for negatives like those that the threshold was set on: these are others (binomial test, p = "
-            f"{surprise:.1g}); fit again with fresh rows, and in the order of time if it was not"
-        )
-
-
-def rows_to_learn(source: Any, target: str | None, watcher: Watcher, **options: Any) -> LabelledRows:
-    """All rows of a table with labels, as `read_to_learn` gives them."""
-    return _watched(read_to_learn, source, target, watcher, **options)
-
-
-def _watched(
-    read: Callable[..., LabelledRows], source: Any, about: Any, watcher: Watcher, **options: Any
-) -> LabelledRows:
-    """What a function reads, with its progress and its notes."""
-    with watcher.progress(f"reading {source.path}", source.size) as advance:
-        rows = read(source, about, advance=advance, **options)
-    for note in rows.notes:
-        watcher.note(note)
-    return rows
-
-
-def rows_to_test(source: Any, model: Any, watcher: Watcher, **options: Any) -> LabelledRows:
-    """The rows of a table with labels; of the file of the fit only those held out there.
-
-    A note says so. Which rows were held out depends on the labels; if others are asked for, all rows are taken, and a
-    note says that the model learned from some of them.
-    """
-    rows = _watched(read_to_test, source, model, watcher, **options)
-    training = model.summary_.get("data", {})
-    if is_pipe(source.path):
-        watcher.note(
-            f"{source.path!r} is a pipe, so whether the model learned from some of these rows is not known; give a "
-            "file for that"
-        )
-        return rows
-    if training.get("sha256") != sum_of(source.path):
-        return rows
-    rows.of_fit = True
-    if not training.get("holdout"):
-        watcher.note(
-            Message(
-                "the model learned from all rows of {path!r}, so these numbers are too good; take other rows, or a "
-                "model of fit_file with holdout=0.2",
-                elsewhere="the model learned from all rows of {path!r}, so these numbers are too good; take other "
-                "rows, or a model of toprank fit --holdout 0.2",
-                path=source.path,
-            )
-        )
-        return rows
-    by_time = training.get("in_order", False)
-    other_time = by_time and model.time is not None and (rows.times is None or rows.times.name != model.time)
-    if other_time or training.get("labels_sha256") != sum_of_labels(rows.y):
-        watcher.note(
-            f"{source.path!r} is the file of the fit, with other {'times' if other_time else 'labels'} than there: "
-            "rows that the model learned from are measured too, so these numbers may be too good; take other rows, or "
-            f"the {'times' if other_time else 'labels'} of the fit"
-        )
-        return rows
-    times = (Times.in_order(len(rows.y)) if model.time is None else rows.times) if by_time else None
-    test = split_rows(rows.y, times, training["holdout"], training["seed"])[1]
-    watcher.note(
-        f"{source.path!r} is the file of the fit: only the {len(test):,} rows that were held out there are used"
-    )
-    return rows.part(test)
