@@ -134,7 +134,7 @@ def test_it_is_chosen_by_size_against_memory(parquet, monkeypatch):
 
 def test_what_is_wrong_is_named(parquet, table, tmp_path):
     fit = {"target": "fraud", "out_of_core": True, "watcher": Notes()}
-    with pytest.raises(ValueError, match=r"got CBR; use one of these"):
+    with pytest.raises(ValueError, match=r"and CBR is here none of these; use one of them"):
         fit_file(parquet, CBR(), **fit)
     with pytest.raises(ValueError, match=r"out_of_core fits one model, and search many"):
         fit_file(parquet, TauFPL(), search=True, **fit)

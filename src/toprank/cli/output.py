@@ -117,7 +117,7 @@ def _options_of(command: _Command) -> dict[str, str]:
                 # inside Annotated the first name takes the place of the default
                 declared = (one.default, *(one.param_decls or ()))
                 long = [part for part in declared if isinstance(part, str) and part.startswith("--")]
-                options[name] = long[0] if long else f"--{name.replace('_', '-')}"
+                options[name] = long[0].partition("/")[0] if long else f"--{name.replace('_', '-')}"
     return options
 
 

@@ -64,7 +64,8 @@ def _refusal(source: Any, estimator: Any, search: bool) -> str | None:
         )
     if not getattr(estimator, "takes_blocks", False):
         return Message(
-            "is for the linear TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP, got {name}; use one of these",
+            "is for TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP with a linear kernel, and {name} is here "
+            "none of these; use one of them",
             name=type(estimator).__name__,
         )
     if search:
