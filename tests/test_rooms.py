@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspection": {"base", "decision"},
     "explanation": {"decision", "inspection"},
     "persistence": {"base", "inspection"},  # a file says what is in it to those who only look
-    "selection": {"base", "decision", "estimators", "inspection", "metrics", "pairwise"},
+    "selection": {"base", "decision", "estimators", "inspection", "matrices", "metrics", "pairwise"},
     "plots": {"decision", "inspection", "ranking"},
     "report": {"decision", "explanation", "inspection", "metrics", "persistence", "plots", "ranking"},
     "demo": {"datasets", "metrics", "persistence"},

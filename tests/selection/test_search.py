@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from toprank import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, WMWRanker, path
 from toprank.datasets import load_bundled, make_imbalanced
 from toprank.decision import NeymanPearsonClassifier
+from toprank.matrices.gram import Gram, kernel_matrix, shared_kernel_values
+from toprank.matrices.kernel import Kernel
 from toprank.metrics import get_scorer
 from toprank.selection import TopSearchCV
 from toprank.selection._path_folds import starts_warm
@@ -104,13 +106,12 @@ def same_search_of_objects(ours, theirs):
 @pytest.mark.parametrize(
     "model",
     [
-        TauFPL(kernel="rbf", tol=1e-6),
         GrillNP(random_state=0, max_iter=5, threshold="trained"),
         WMWRanker(tol=1e-10),
         RidgeClassifier(),
         PatMatNP(kernel="rbf", approximation="nystroem", n_components=20, random_state=0),
     ],
-    ids=["kernel", "GrillNP", "WMWRanker", "ridge", "nystroem"],
+    ids=["GrillNP", "WMWRanker", "ridge", "nystroem"],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_cold_fits_where_a_start_would_matter(model):
@@ -138,8 +139,44 @@ def test_how_fits_start(kernel):
     Recording.starts.clear()
     grid = {"alpha": [0.1, 10.0, 1.0], "tau": [0.1, 0.2]}
     TopSearchCV(Recording(kernel=kernel), grid, scoring=TPR, cv=2, refit=False).fit(X, y)
-    warm = kernel == "linear"
-    assert Recording.starts == [(10.0, False), (1.0, warm), (0.1, warm)] * 4
+    assert Recording.starts == [(10.0, False), (1.0, True), (0.1, True)] * 4
+
+
+@pytest.mark.parametrize("model", [TauFPL(), TopPush(surrogate="huber"), PatMatNP()], ids=lambda m: type(m).__name__)
+def test_kernels_have_their_values_once_and_the_same_choice(model, monkeypatch):
+    """One matrix for each fold and width, whatever the penalties, the shares and the number of jobs."""
+    X, y = data(300)
+    X, made, inside = StandardScaler().fit_transform(X), [], Gram._compute_all
+    monkeypatch.setattr(Gram, "_compute_all", lambda self: made.append(self.kernel.gamma) or inside(self))
+    model = clone(model).set_params(kernel="rbf", tol=1e-7)
+    grid = {"alpha": [1e-3, 1e-1, 1.0], "gamma": [0.05, 0.2]}
+    if hasattr(model, "tau"):
+        grid["tau"] = [0.05, 0.2]
+    ours = TopSearchCV(model, grid, scoring=TPR, cv=FOLDS, refit=False).fit(X, y)
+    assert sorted(made) == [0.05] * 3 + [0.2] * 3
+    trained = clone(model).set_params(**({"threshold": "trained"} if hasattr(model, "threshold") else {}))
+    theirs = GridSearchCV(trained, grid, scoring=SCORER, cv=FOLDS, refit=False).fit(X, y)
+    same_search(ours, theirs)
+    assert np.all(ours.cv_results_["mean_dual_gap"] <= 1e-7)
+    with parallel_config(backend="threading", n_jobs=2):
+        jobs = TopSearchCV(model, grid, scoring=TPR, cv=FOLDS, refit=False).fit(X, y)
+    for name in ("mean_test_score", "mean_dual_gap"):
+        np.testing.assert_array_equal(jobs.cv_results_[name], ours.cv_results_[name])
+
+
+def test_other_rows_share_no_kernel_values(rng):
+    X = rng.standard_normal((30, 3))
+    kernel = Kernel.resolve("rbf", X, 0.3)
+    with shared_kernel_values():
+        first = kernel_matrix(kernel, X, 10.0)
+        assert kernel_matrix(kernel, X.copy(), 10.0) is first
+        other = X.copy()
+        other[3, 1] += 1e-9
+        for changed in (other, X[:-1], X.astype(np.float32), csr_array(X)):
+            assert kernel_matrix(kernel, changed, 10.0) is not first
+        assert kernel_matrix(Kernel.resolve("rbf", X, 0.4), X, 10.0) is not first
+        assert kernel_matrix(kernel, X, 20.0) is not first
+    assert kernel_matrix(kernel, X, 10.0) is not first
 
 
 def test_linear_convex_fits_start_warm():

@@ -25,7 +25,7 @@ from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec, without_offset
 from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansion_scores, in_blocks
-from toprank.matrices.gram import Gram
+from toprank.matrices.gram import Gram, kernel_matrix
 from toprank.matrices.kernel import Kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
 from toprank.solvers.kernel_problem import KernelProblem
@@ -226,7 +226,7 @@ class Expansion(BackEnd):
         is_of_use = n**2 * X.dtype.itemsize <= room or any(
             solver.reads_rows for solver in SOLVERS if solver.name == settings["solver"]
         )
-        return Gram(kernel, X, settings["cache_size"] if is_of_use else 1.0)
+        return kernel_matrix(kernel, X, float(settings["cache_size"]) if is_of_use else 1.0)
 
     def solve(self, start: Solution | None) -> tuple[Solution, str]:
         """By a solver for kernels, with a certificate in double precision for the coefficients as they are stored."""

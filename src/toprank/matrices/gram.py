@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,29 @@ _DEFINITE_ROWS = 300
 _LARGEST = 1e30
 # Columns of a tile of a product.
 _TILE_COLUMNS = 1024
+# The matrix that fits of the same rows and kernel share, in a list, where they do.
+_shared: ContextVar[list[Gram] | None] = ContextVar("_shared", default=None)
+
+
+@contextmanager
+def shared_kernel_values() -> Iterator[None]:
+    """Fits inside that have the same rows and the same kernel compute its values once: those of the first fit."""
+    token = _shared.set([])
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def kernel_matrix(kernel: Kernel, X: Any, cache_size_mb: float) -> Gram:
+    """The kernel matrix of X: the shared one if it is that, else a new one."""
+    shared = _shared.get()
+    if shared and shared[0].is_of(kernel, X, cache_size_mb):
+        return shared[0]
+    gram = Gram(kernel, X, cache_size_mb)
+    if shared == [] and not gram.is_precomputed:
+        shared.append(gram)
+    return gram
 
 
 class Gram:
@@ -40,7 +66,7 @@ class Gram:
             raise ValueError(f"cache_size must be a positive number of megabytes, got {cache_size_mb!r}")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self.cache_size_mb = kernel, X, cache_size_mb
         self.n, self.dtype = int(X.shape[0]), X.dtype
         self.evaluations = 0
         self.is_precomputed = kernel.name == "precomputed"
@@ -65,6 +91,14 @@ class Gram:
         self._n_filled, self._clock = 0, 0
         self._fits = room >= self.n
         self._whole = False
+
+    def is_of(self, kernel: Kernel, X: Any, cache_size_mb: float) -> bool:
+        """Whether it is the matrix of these rows with this kernel, and kept in as much memory."""
+        if (kernel, cache_size_mb, type(X), X.dtype) != (self.kernel, self.cache_size_mb, type(self.X), self.X.dtype):
+            return False
+        parts = ("data", "indices", "indptr") if issparse(X) else ()
+        pairs = [(getattr(X, part), getattr(self.X, part)) for part in parts] or [(X, self.X)]
+        return bool(X.shape == self.X.shape and all(np.array_equal(*pair) for pair in pairs))
 
     @property
     def full(self) -> NDArray[Any] | None:

@@ -17,26 +17,37 @@ from sklearn.utils.metaestimators import _safe_split
 
 from toprank.decision._labels import Coding
 from toprank.decision._rows import row_arguments
-from toprank.estimators._base import TopClassifier
-from toprank.estimators.back_ends import Linear
+from toprank.estimators._base import KernelClassifier, TopClassifier
+from toprank.estimators.back_ends import Features
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
+from toprank.matrices.gram import shared_kernel_values
 from toprank.selection._scorers import clone_for, scored
 
 # The penalty of an estimator that chooses it itself.
 OWN_CHOICE = "auto"
 
 
+# Parameters of the last step that its kernel matrix does not depend on, besides the penalty.
+_BESIDE_THE_KERNEL = ("tau", "k", "beta", "surrogate")
+
+
 @dataclass(frozen=True)
 class Setting:
-    """Parameters besides the penalty, and the candidates that have them: their numbers and penalties."""
+    """Parameters besides the penalty, and the candidates that have them: their numbers and penalties.
+
+    Settings of the same `kernel` have equal parameters but for those that a kernel matrix does not depend on.
+    """
 
     parameters: dict[str, Any]
     candidates: list[tuple[int, Any]]
+    kernel: tuple[int, ...]
 
 
 def settings_of(grid: list[dict[str, Any]], alpha: str) -> tuple[list[dict[str, Any]], list[Setting]]:
     """All candidates in the order of scikit-learn's grid search, and the same by setting of the other parameters."""
+    prefix = alpha.removesuffix("alpha")
+    beside = {alpha, *(prefix + name for name in _BESIDE_THE_KERNEL)}
     candidates: list[dict[str, Any]] = []
     settings: dict[Any, Setting] = {}
     for part, values in enumerate(grid):
@@ -45,7 +56,8 @@ def settings_of(grid: list[dict[str, Any]], alpha: str) -> tuple[list[dict[str, 
             candidate = {name: values[name][place] for name, place in places.items()}
             others = {name: value for name, value in candidate.items() if name != alpha}
             key = (part, *(place for name, place in places.items() if name != alpha))
-            settings.setdefault(key, Setting(others, [])).candidates.append((len(candidates), candidate[alpha]))
+            kernel = (part, *(place for name, place in places.items() if name not in beside))
+            settings.setdefault(key, Setting(others, [], kernel)).candidates.append((len(candidates), candidate[alpha]))
             candidates.append(candidate)
     return candidates, list(settings.values())
 
@@ -58,21 +70,42 @@ def prefix_of_last(estimator: Any) -> str:
 def starts_warm(model: Any) -> bool:
     """Whether a fit from a neighbour's solution ends where a fit from scratch does.
 
-    Linear and convex: random features differ from fit to fit, a stationary point of Grill or a stochastic end point
-    depends on the start, and kernel expansions are fitted from scratch.
+    Linear or with a kernel, and convex: random features differ from fit to fit, and a stationary point of Grill or the
+    end point of a stochastic method depends on the start.
     """
-    if not isinstance(model, TopClassifier) or model.solver == "sgd":
+    if not isinstance(model, TopClassifier) or model.solver in ("sgd", "dual-cd"):
         return False
-    return Linear in model._back_ends() and model._formulation().is_convex
+    return Features not in model._back_ends() and model._formulation().is_convex
+
+
+def groups_of(settings: list[Setting], estimator: Any) -> list[list[Setting]]:
+    """Settings that are fitted one after the other: those of the same kernel matrix; of a linear model each alone."""
+    model, kernel = last_step(estimator), f"{prefix_of_last(estimator)}kernel"
+    if not isinstance(model, KernelClassifier):
+        return [[setting] for setting in settings]
+    groups: dict[Any, list[Setting]] = {}
+    for number, setting in enumerate(settings):
+        is_linear = setting.parameters.get(kernel, model.kernel) == "linear"
+        groups.setdefault(number if is_linear else setting.kernel, []).append(setting)
+    return list(groups.values())
+
+
+def fit_group(settings: list[Setting], *of_fold: Any) -> dict[int, dict[str, Any]]:
+    """What `fit_fold` gives, for several settings, which share the values of their kernel."""
+    results: dict[int, dict[str, Any]] = {}
+    with shared_kernel_values():
+        for setting in settings:
+            results |= fit_fold(setting, *of_fold)
+    return results
 
 
 def fit_fold(
+    setting: Setting,
     estimator: Any,
     X: Any,
     y: Any,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-    setting: Setting,
     scorer: Any,
     coding: Coding,
     params: dict[str, Any],

@@ -24,7 +24,7 @@ from toprank.decision._rows import RoutesToSplitter, check_rows, row_arguments, 
 from toprank.exceptions import Message, PositiveClassWarning
 from toprank.inspection import last_step
 from toprank.metrics.scorers import names_labels, positive_of
-from toprank.selection._path_folds import OWN_CHOICE, fit_fold, prefix_of_last, settings_of
+from toprank.selection._path_folds import OWN_CHOICE, fit_group, groups_of, prefix_of_last, settings_of
 from toprank.selection._progress import track
 from toprank.selection._scorers import default_scorer, named_scorer
 
@@ -48,8 +48,9 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
     fold and setting of the other parameters the penalties are taken from the largest to the smallest, and each fit
     starts from the one before it. In a pipeline the steps before the last are fitted once for all penalties.
 
-    Fits start warm for linear, convex estimators of the top family. Kernels, `Grill` and other estimators with a
-    parameter `alpha` are fitted from scratch. That a candidate collapses (`DegenerateSolutionWarning`) shows in its
+    Fits start warm for convex estimators of the top family, linear or with a kernel, whose values are computed once for
+    all penalties, and for all of `tau`, `k`, `beta` and `surrogate`. `Grill` and other estimators with a parameter
+    `alpha` are fitted from scratch. That a candidate collapses (`DegenerateSolutionWarning`) shows in its
     score and is not said; of the chosen one it is.
 
     Parameters
@@ -178,10 +179,11 @@ class TopSearchCV(RoutesToSplitter, MetaEstimatorMixin, Estimator):
         candidates, settings = plan
         estimator = self._told(coding)
         folds = splits_of(self.cv, X, y, classifier=is_classifier(self.estimator), **split_params)
-        tasks = [(fold, setting) for setting in settings for fold in range(len(folds))]
+        groups = groups_of(settings, estimator)
+        tasks = [(fold, group) for group in groups for fold in range(len(folds))]
         outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(fit_fold)(estimator, X, y, *folds[fold], setting, self.scorer_, coding, fit_params)
-            for fold, setting in tasks
+            delayed(fit_group)(group, estimator, X, y, *folds[fold], self.scorer_, coding, fit_params)
+            for fold, group in tasks
         )
         results: list[list[dict[str, Any]]] = [[{} for _ in folds] for _ in candidates]
         for (fold, _), outcome in zip(tasks, track(outcomes, len(tasks), "search", self.verbose), strict=True):
