@@ -156,8 +156,8 @@ def _means(part: Part, background: Any, means: Floats | None) -> Floats:
     raise InputError.saying(
         "contributions are measured from the mean of the training rows, which this model does not know; give the rows "
         "by {background=X_train}",
-        elsewhere="reasons are measured from the mean of the training rows, which this model does not know; fit it "
-        "anew",
+        elsewhere="reasons are measured from the mean of the training rows, which this model does not know; use a "
+        "model of toprank fit",
     )
 
 
