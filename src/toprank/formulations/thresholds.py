@@ -20,6 +20,8 @@ from toprank.arrays import Floats, Mask
 from toprank.exceptions import InputError, Message
 from toprank.formulations.surrogates import LARGEST_GAP, Surrogate
 
+# Distances from a known threshold at which that of similar scores in blocks is looked for, as parts of it.
+_AROUND = np.array([0.0, -0.1, -0.01, 0.01, 0.1])
 # A row of at most this part of a mean of scores does not move it by a rounding error of 1.
 _NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
@@ -134,11 +136,6 @@ def top_mean_value(scores: Any, caps: Any) -> float:
     return top_mean(scores, caps)[0] if isinstance(scores, np.ndarray) else float(scores.top_mean(caps))
 
 
-def weighted_sums(share: Any, *values: Any) -> list[float]:
-    """Products with some vectors; those that are not in one array are asked for all of them at once."""
-    return [float(share @ v) for v in values] if isinstance(share, np.ndarray) else share.products(*values)
-
-
 def within_caps(values: Floats, most: Floats, total: float) -> Floats:
     """Values close to the given ones that are at most `most` and have the sum `total`; zeros stay zeros if they can."""
     values = np.minimum(values, most)
@@ -223,6 +220,8 @@ class SurrogateQuantile(Threshold):
         """
         if (root := self.surrogate.quantile(self.beta * scores, share, self.tau)) is not None:
             return root / self.beta
+        if hasattr(scores, "root_from_below"):
+            return self._solve_in_blocks(scores, share, start)
         heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
         single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
         jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
@@ -236,12 +235,34 @@ class SurrogateQuantile(Threshold):
             t = following
         return t
 
+    def _solve_in_blocks(self, scores: Any, share: Any, start: float) -> float:
+        """The same for scores that are not in one array: from several points at a time, as a step is a round trip."""
+
+        def rise() -> float:
+            t = -np.inf
+            if np.isfinite(start):
+                t = float(
+                    scores.root_from_below(share, self._excess_and_slope, start + _AROUND * max(abs(start), 1e-9))
+                )
+            if not np.isfinite(t):  # no row has a slope at the start
+                jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
+                t = float(scores.root_from_below(share, self._excess_and_slope, [jensen]))
+            return t
+
+        return float(scores.noted(repr(self), rise))
+
+    def _excess_and_slope(self, scores: Floats, share: Floats, t: float) -> tuple[float, float]:
+        """Terms of some of the rows in the equation and in its slope, of which τ is a part by their share."""
+        z = self.beta * (scores - t)
+        loss, steepness = float(share @ self.surrogate.value(z)), float(share @ self.surrogate.derivative(z))
+        return loss - self.tau * float(share.sum()), self.beta * steepness
+
     def conjugate(self, p: Floats, share: Floats) -> float:
         """t*(p) at any p of the simplex, for the surrogates for which it has a closed form."""
         return self.surrogate.quantile_conjugate(p, share, self.tau) / self.beta
 
     def _newton_step(self, scores: Floats, share: Floats, t: float) -> float:
         z = self.beta * (scores - t)
-        steepness, loss = weighted_sums(share, self.surrogate.derivative(z), self.surrogate.value(z))
-        slope, excess = self.beta * steepness, loss - self.tau
+        slope = self.beta * float(share @ self.surrogate.derivative(z))
+        excess = float(share @ self.surrogate.value(z)) - self.tau
         return t + excess / slope if slope > 0 else -np.inf

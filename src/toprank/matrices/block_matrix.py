@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
-from toprank.matrices.block_vector import BlockVector, local_numbers
+from toprank.matrices.block_vector import BlockVector, applied, local_numbers
 from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
 from toprank.matrices.own_storage import ProductMatrix
 
@@ -56,6 +56,11 @@ class BlockMatrix(ProductMatrix):
     def transpose_matvec(self, row_weights: Any) -> Floats:
         """Xᵀ r."""
         return self._sum(_transpose_matvec, row_weights)
+
+    def transpose_matvec_of_two(self, one: BlockVector, other: BlockVector) -> tuple[Floats, Floats]:
+        """Xᵀ r of two vectors, in one pass."""
+        both = self._sum(_transpose_matvecs, applied(_pair, one, other))
+        return both[0], both[1]
 
     def weighted_squares(self, row_weights: Any) -> Floats:
         """Σ weightᵢ xᵢ² of each column."""
@@ -119,6 +124,15 @@ def _transpose_matvec(row_weights: Floats, block: Any, used: Rows | None, change
     if 4 * len(active) < len(row_weights):
         X, row_weights = X[active], row_weights[active]
     return np.asarray(transpose_matvec(X, row_weights), dtype=np.float64)
+
+
+def _pair(one: Any, other: Any) -> tuple[Any, Any]:
+    return one, other
+
+
+def _transpose_matvecs(both: tuple[Floats, Floats], block: Any, used: Rows | None, change: Any) -> Floats:
+    X = entries(block, used, change)
+    return np.array([_transpose_matvec(row_weights, X, None, None) for row_weights in both])
 
 
 def _weighted_squares(row_weights: Floats, block: Any, used: Rows | None, change: Any) -> Floats:

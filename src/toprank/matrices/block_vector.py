@@ -178,9 +178,11 @@ class BlockVector(NDArrayOperatorsMixin):
         block = int(np.argmax([value for value, _ in places]))
         return int(self.offsets[block] + places[block][1])
 
-    def products(self, *others: BlockVector) -> list[float]:
-        """The products with other vectors, in one round."""
-        return [float(total) for total in np.sum(applied(_products, self, *others).on_blocks(_itself), axis=0)]
+    def root_from_below(self, share: BlockVector, sums: Callable[..., tuple[float, float]], first: Any) -> float:
+        """The root of a sum over the rows, by `toprank.matrices.block_root`."""
+        from toprank.matrices.block_root import root_from_below
+
+        return root_from_below(self, share, sums, np.array(first))
 
     def top_mean(self, caps: BlockVector | None) -> float:
         """The mean of the largest, whose caps have the sum 1, or the largest one."""
@@ -201,12 +203,16 @@ class BlockVector(NDArrayOperatorsMixin):
         if isinstance(rows, slice) and rows == slice(None):
             return self
         if isinstance(rows, BlockVector):
-            taken = applied(getitem, self, rows, dtype=self.dtype)
-            taken.lengths = rows.n_true
-            return taken
+            # the mask is kept with its part, so that no other one gets its number
+            return self.noted(f"rows {id(rows)}", lambda: (rows, self._masked(rows)))[1]
         if np.ndim(rows) == 0:
             return self[np.array([rows])][0]
         return self._fetch(np.asarray(rows, dtype=np.intp))
+
+    def _masked(self, rows: BlockVector) -> BlockVector:
+        taken = applied(getitem, self, rows, dtype=self.dtype)
+        taken.lengths = rows.n_true
+        return taken
 
     def of_blocks(self, blocks: Sequence[int]) -> BlockVector:
         """The vector of some of the blocks."""
@@ -265,10 +271,6 @@ def _with_value(*pieces: Any) -> Any:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _products(share: Any, *others: Any) -> list[float]:
-    return [float(share @ other) for other in others]
 
 
 def _astype(values: Any, dtype: Any) -> Any:

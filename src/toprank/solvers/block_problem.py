@@ -30,6 +30,7 @@ class BlockProblem(Problem):
     """
 
     matrix: ClassVar[Matrix] = "blocks"
+    passes_for_both: ClassVar[int] = 1
     X: BlockMatrix
     positive: Any
     weights: Any
@@ -100,6 +101,10 @@ class BlockProblem(Problem):
     def combine(self, row_weights: Any) -> Floats:
         """The sum of the rows with given weights: one pass over the data."""
         return self.X.transpose_matvec(row_weights)
+
+    def combine_both(self, one: Any, other: Any) -> tuple[Floats, Floats]:
+        """The sums of the rows with two lists of weights: one pass over the data."""
+        return self.X.transpose_matvec_of_two(one, other)
 
     def row_weights(self, on_positives: Any, on_threshold: Any) -> Any:
         """Weights of all rows, of which a row may have two roles."""

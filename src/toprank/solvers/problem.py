@@ -163,6 +163,8 @@ class Problem(WeightedRows):
     """
 
     matrix: ClassVar[Matrix] = "rows"
+    passes_for_both: ClassVar[int] = 2
+    """Passes over the data for the sums of the rows with two lists of weights."""
     X: Any
     positive: Mask
     weights: Floats
@@ -176,6 +178,10 @@ class Problem(WeightedRows):
     def combine(self, row_weights: Floats) -> Floats:
         """The sum of the rows with given weights, Xᵀr: one pass over the data."""
         return transpose_matvec(self.X, row_weights)
+
+    def combine_both(self, one: Floats, other: Floats) -> tuple[Floats, Floats]:
+        """The sums of the rows with two lists of weights."""
+        return self.combine(one), self.combine(other)
 
     def primal(self, w: Floats, scores: Floats) -> float:
         """The objective at w, whose scores are known."""

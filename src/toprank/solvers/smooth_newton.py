@@ -212,9 +212,9 @@ def _centre_and_pull(
     they are for data that differ from X in the last digits (Oettli and Prager 1964), and a bound with them is a bound.
     """
     on_positives, on_threshold = problem.row_weights(unit, 0.0), problem.row_weights(0.0, p)
-    centre = problem.combine(on_threshold)
-    pull = problem.combine(on_positives) - unit.sum() * centre
-    recorder.passes += 2
+    centre, of_positives = problem.combine_both(on_threshold, on_positives)
+    pull = of_positives - unit.sum() * centre
+    recorder.passes += problem.passes_for_both
     if without_rounding:
         X, sizes = problem.X, on_positives + unit.sum() * on_threshold
         errors = (8 + np.sqrt(len(sizes))) * _EPSILON * np.asarray(abs(X).T @ sizes)
@@ -319,22 +319,21 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
         return None
     ww, wd, dd = float(point.w @ point.w), float(point.w @ direction), float(direction @ direction)
 
-    def value(step: float) -> float:
+    def value(step: float) -> tuple[float, Floats]:
         scores = problem.settled(point.scores + step * step_scores)
-        return _log_objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)[0]
+        return _log_objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)[0], scores
 
     step = 1.0
     for _ in range(30):
-        reached = value(step)
+        reached, scores = value(step)
         if reached <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)):
             break
         step *= 0.5
     else:
         return None
     while step >= 1 and point.log_scale > 0 and problem.formulation.surrogate.in_log_domain:
-        longer = value(2 * step)
+        longer, further = value(2 * step)
         if not longer < reached:
             break
-        step, reached = 2 * step, longer
-    scores = problem.settled(point.scores + step * step_scores)
+        step, reached, scores = 2 * step, longer, further
     return _evaluate(problem, point.w + step * direction, scores, recorder)
