@@ -26,7 +26,8 @@ from toprank.files.strays import Tally
 from toprank.files.watching import Watcher
 
 SAMPLE_ROWS = 100_000
-"""Rows by which columns are decided."""
+"""Rows by which columns are decided, at most."""
+_SAMPLE_VALUES = 10_000_000
 _SAMPLE_PIECES = 100
 # A fit in memory takes about so many copies of the numbers; it may take this part of the free memory.
 _COPIES, _MOST_OF_MEMORY = 4, 0.5
@@ -44,7 +45,7 @@ def is_wanted(source: Any, estimator: Any, asked: bool | None, search: bool, wat
     watcher.note(
         f"{source.path!r} takes {_gigabytes(_needed(source))} in memory, of which {_gigabytes(free_memory())} are "
         f"free: its rows stay in the file and are read again for each pass. Columns, medians and scales are decided by "
-        f"{min(SAMPLE_ROWS, source.size):,} of its {source.size:,} rows"
+        f"{_sample_size(source):,} of its {source.size:,} rows"
     )
     return True
 
@@ -83,6 +84,12 @@ def _needed(source: Any) -> float:
     return float(8 * _COPIES * source.size * len(source.names))
 
 
+def _sample_size(source: Any) -> int:
+    """Rows of the sample: fewer of a wide table, as it is in memory."""
+    most = max(_SAMPLE_PIECES, min(SAMPLE_ROWS, _SAMPLE_VALUES // len(source.names)))
+    return int(source.size if source.size <= most else most // _SAMPLE_PIECES * _SAMPLE_PIECES)
+
+
 def free_memory() -> float:
     """Bytes of memory that are free, or may be."""
     with suppress(OSError, ValueError), open("/proc/meminfo") as lines:
@@ -105,7 +112,7 @@ class Sample(TypedTable):
     def __init__(self, source: Any) -> None:
         self.source, self.path, self.names, self.types = source, source.path, source.names, source.types
         self.numbers, self.spelling, self.notes = source.numbers, source.spelling, source.notes
-        self.size = min(source.size, SAMPLE_ROWS)
+        self.size = _sample_size(source)
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
