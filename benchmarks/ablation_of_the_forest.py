@@ -27,7 +27,7 @@ from worth_tables import SHORT, line_of
 from toprank import TauFPL, TopForest
 from toprank.datasets import split_two_thirds
 from toprank.matrices.leaves import LeafMatrix
-from toprank.trees.grove import Grove
+from toprank.trees.grove import Grove, default_ensembles
 from toprank.trees.head_choice import Candidate
 from toprank.trees.sources import Forest
 
@@ -45,7 +45,7 @@ class SharedTrees(TopForest):
     def _grow(self, X, positive, weights, random):
         """The first trees of the forest of the leaves and of that of the prior, and the boosted trees of the prior."""
         size, rows = self.min_samples_leaf, (X, positive.astype(np.int64), weights)
-        leaves, forest, boosted = TopForest(min_samples_leaf=size)._default_ensembles()
+        leaves, forest, boosted = default_ensembles(TopForest.n_estimators, size, TopForest.max_features)
         leaves.n_estimators = MOST_TREES if size == TopForest.min_samples_leaf else self.n_estimators
         forest.n_estimators = MOST_TREES
         return SharedGrove((

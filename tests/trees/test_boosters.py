@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
 from toprank import TopForest
@@ -92,10 +93,29 @@ def test_what_has_no_such_model_says_what_has(own):
         model.to_lightgbm()
 
 
-def test_shap_explains_what_is_exported(own):
+def _shap_values(booster, X):
     shap = pytest.importorskip("shap", reason="shap is not installed")
+    explanation = shap.TreeExplainer(booster)(X)
+    return explanation.values, np.ravel(explanation.base_values)[0]
+
+
+@pytest.mark.parametrize("trees", [None, RandomForestClassifier(5, max_depth=3, random_state=0)])
+def test_shap_says_of_what_is_exported_what_contributions_say(trees):
     pytest.importorskip("lightgbm", reason="lightgbm is not installed")
-    X = rows()[0][:20]
-    explainer = shap.TreeExplainer(own.to_lightgbm())
-    values = explainer.shap_values(X)
-    np.testing.assert_allclose(values.sum(axis=1) + explainer.expected_value, own.decision_function(X), atol=1e-6)
+    X, y = rows()
+    trees = None if trees is None else FrozenEstimator(trees.fit(X, y))
+    model = TopForest(n_estimators=4, trees=trees, **PARAMETERS).fit(X, y)
+    values, base = _shap_values(model.to_lightgbm(), X[:20])
+    contributions, mean = model.contributions(X[:20])
+    np.testing.assert_allclose(values, contributions, atol=1e-6)
+    assert base == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_shap_explains_a_retuned_booster(library):
+    X, y = rows()
+    old = (lightgbm_model() if library == "lightgbm" else xgboost_model()).fit(X, y)
+    model = TopForest(trees=FrozenEstimator(old), **PARAMETERS).fit(X, y)
+    booster = getattr(model, f"to_{library}")()
+    values, base = _shap_values(booster, X[:20])
+    np.testing.assert_allclose(values.sum(axis=1) + base, model.decision_function(X[:20]), atol=1e-5)

@@ -269,3 +269,15 @@ def test_boosted_trees_as_arrays_are_those_of_scikit_learn():
     scores = source.trees.scores(X, source.trees.node_values(source.leaf_values()))
     expected = model.decision_function(X)  # with a constant that ranks nothing
     np.testing.assert_allclose(scores - scores[0], expected - expected[0], atol=1e-12)
+
+
+def test_a_source_that_forgets_its_nodes_knows_draws_and_values():
+    X, y = rows()
+    model = ExtraTreesClassifier(5, bootstrap=True, random_state=0).fit(X, y)
+    source = source_of(model)
+    seen, values, leaves = source.seen(len(X)), source.leaf_values(), source.leaf_numbers(X)
+    source.forget_nodes()
+    np.testing.assert_array_equal(source.seen(len(X)), seen)
+    np.testing.assert_array_equal(source.leaf_values(), values)
+    np.testing.assert_array_equal(source.leaf_numbers(X), leaves)
+    assert all(tree.tree_.node_count for tree in model.estimators_)  # that of the user has its own

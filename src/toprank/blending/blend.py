@@ -9,17 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Bunch, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, clone_for_scores, is_positive
 from toprank.blending.alarm_scale import alarm_scale, on_scale
+from toprank.blending.held_out import fit_and_score, stratified_folds
 from toprank.checks import require_positive, require_share
 from toprank.decision._labels import Coding
 from toprank.decision._rows import check_rows, splits_of, take_names
@@ -230,7 +229,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
             for split in ([everything] if isinstance(model, FrozenEstimator) else [*splits, everything])
         ]
         done = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_score)(models[number], X, y, weights, split) for number, split in tasks
+            delayed(fit_and_score)(models[number], X, y, weights, split) for number, split in tasks
         )
         held_out = [np.empty(len(y)) for _ in models]
         self.estimators_ = []
@@ -248,7 +247,11 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         """Rows to fit the models to and rows to score, among those that are kept, by their numbers there."""
         if all(isinstance(model, FrozenEstimator) for _, model in self.estimators):
             return []
-        cv = _folds(positive[kept], int(self.cv), self.random_state) if isinstance(self.cv, Integral) else self.cv
+        cv = (
+            stratified_folds(positive[kept], int(self.cv), self.random_state)
+            if isinstance(self.cv, Integral)
+            else self.cv
+        )
         splits = splits_of(cv, X, positive, classifier=True)
         times = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(positive))
         if not np.all(times == 1):
@@ -265,7 +268,7 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         """For each penalty the mean share of positives found, by scores of heads that have not seen the rows."""
         if self.alpha != "auto":
             return {}
-        folds = list(_folds(positive, _FOLDS, self.random_state).split(levels, positive))
+        folds = list(stratified_folds(positive, _FOLDS, self.random_state).split(levels, positive))
         rates = [min(rate * self.tau, 1.0) for rate in _RATES]
         found = []
         for alpha in ALPHAS:
@@ -374,36 +377,3 @@ def _weights_of(head: Any) -> Floats:
 def _best(selection: dict[str, Floats]) -> float:
     """The penalty that finds most; of several the largest."""
     return float(selection["alpha"][np.argmax(selection["found"])])
-
-
-def _folds(y: NDArray[Any], most: int, random_state: Any) -> StratifiedKFold:
-    """As many stratified folds as there are rows of the rarer class, at most so many as asked for."""
-    fewest = int(np.bincount(y.astype(np.int64), minlength=2).min())
-    if fewest < 2:
-        raise ValueError(f"a blend needs at least 2 rows of each class to hold some out, got {fewest}; give more rows")
-    return StratifiedKFold(min(most, fewest), shuffle=True, random_state=random_state)
-
-
-def _fit_and_score(model: Any, X: Any, y: NDArray[Any], weights: Floats | None, split: Any) -> tuple[Any, Any]:
-    """A model fitted to some rows, and its scores of others."""
-    train, test = split
-    fitted = clone(model)
-    if not isinstance(model, FrozenEstimator):
-        fitted.fit(_safe_indexing(X, train), y[train], **_weight_argument(fitted, weights, train))
-    return fitted, None if test is None else scores_of(fitted, _safe_indexing(X, test))
-
-
-def _weight_argument(model: Any, weights: Floats | None, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Weights under the name by which a model, or the last step of a pipeline, takes them."""
-    if weights is None:
-        return {}
-    prefix, last = "", model
-    while hasattr(last, "steps"):
-        name, last = last.steps[-1]
-        prefix += f"{name}__"
-    if not has_fit_parameter(last, "sample_weight"):
-        raise InputError.saying(
-            "{model} takes no {sample_weight}; leave it out of the blend, or fit without weights",
-            model=type(last).__name__,
-        )
-    return {f"{prefix}sample_weight": weights[rows]}

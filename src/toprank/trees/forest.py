@@ -10,32 +10,37 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
-from sklearn.utils import _safe_indexing, check_random_state, gen_batches
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from toprank.arrays import Floats, Mask
 from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive, two_classes
 from toprank.checks import require_choice, require_count, require_moderate, require_share
-from toprank.estimators._base import TopClassifier
 from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.log import logger, tell
-from toprank.matrices.leaves import LeafMatrix
 from toprank.saved_state import Schema
 from toprank.trees.boosters import as_lightgbm, as_xgboost
 from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
 from toprank.trees.forest_state import FOREST_STATE
-from toprank.trees.grove import Grove, as_list
-from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, is_clearly_better, told
+from toprank.trees.grove import Grove, as_list, default_ensembles
+from toprank.trees.head_choice import (
+    Candidate,
+    Judged,
+    Jury,
+    chosen,
+    fitted,
+    is_clearly_better,
+    is_linear_and_convex,
+    told,
+    upper_quantile,
+)
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
 from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
 
 # Penalties that alpha="auto" compares, and the multiple of the budget that is tried as τ of the best one.
 ALPHAS, _WIDER = (1.0, 0.1, 0.01), 5.0
-# Rows whose leaves ensembles of others find at a time.
-_BLOCK_ROWS = 100_000
 
 
 @dataclass(eq=False, repr=False)
@@ -193,7 +198,7 @@ class TopForest(BinaryClassifier):
             require_choice("honest", self.honest, ("auto",))
         require_count("n_estimators", self.n_estimators)
         require_count("min_samples_leaf", self.min_samples_leaf)
-        if self.head is not None and not _is_linear_and_convex(self.head):
+        if self.head is not None and not is_linear_and_convex(self.head):
             raise InputError.of(
                 "head", self.head, "must be a linear estimator of the top family with a convex objective",
                 "use PatMatNP(), TauFPL() or another one",
@@ -216,6 +221,7 @@ class TopForest(BinaryClassifier):
         # equal weights are none for the trees: with weights, histograms take several times as long
         grove = self._grow(X, positive, weights if np.ptp(weights) else None, random)
         rows, priors = training_leaves(grove, X, positive, weights, random)
+        grove.forget_steps()
         if self.honest is True:
             grove.check_honest()
         best, candidates = self._choose(rows, random)
@@ -223,6 +229,8 @@ class TopForest(BinaryClassifier):
         head = fitted(self._head(), best.candidate, rows)
         self._keep(head, best, grove, priors, rows)
         self.selection_ = told(best, candidates, getattr(head, "tau", None))
+        del head, rows  # their memory is needed for the trees
+        self._keep_trees(grove)
 
     def _grow(self, X: Any, positive: Mask, weights: Floats | None, random: np.random.RandomState) -> Grove:
         """The ensembles: those of `trees`, or a forest for the leaves, and a forest and boosted trees as priors."""
@@ -231,23 +239,9 @@ class TopForest(BinaryClassifier):
             self._say(f"growing or reading the trees of the sources on {n:,} rows")
             return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random)
         self._say(f"growing two forests of {self.n_estimators} trees and boosted ones on {n:,} rows")
-        leaves, *priors = Grove.of(self._default_ensembles(), X, y, weights, self.n_jobs, random).parts
+        ensembles = default_ensembles(self.n_estimators, self.min_samples_leaf, self.max_features)
+        leaves, *priors = Grove.of(ensembles, X, y, weights, self.n_jobs, random, keep_nodes=False).parts
         return Grove((replace(leaves, is_prior=False), *(replace(prior, gets_values=False) for prior in priors)))
-
-    def _default_ensembles(self) -> list[Any]:
-        """The forest whose leaves get values; the forest and the boosted trees that are the priors."""
-        forests = [
-            ExtraTreesClassifier(
-                self.n_estimators, min_samples_leaf=size, max_features=self.max_features, bootstrap=True
-            )
-            for size in (self.min_samples_leaf, 1)
-        ]
-        steps = max(self.n_estimators // 2, 1)
-        boosted = HistGradientBoostingClassifier(
-            max_iter=steps, learning_rate=min(7.5 / steps, 0.3), max_leaf_nodes=15, min_samples_leaf=10,
-            max_features=0.3, early_stopping=False,
-        )  # fmt: skip
-        return [*forests, boosted]
 
     def _head(self) -> Any:
         head = PatMatNP(tau=self.tau) if self.head is None else clone(self.head)
@@ -287,11 +281,10 @@ class TopForest(BinaryClassifier):
         self.leaf_values_ = new_leaf_values(grove, of_leaves / np.sqrt(rows.whole.n_trees), slopes, priors)
         shift = sum(slope * prior.centre for slope, prior in zip(slopes, priors, strict=True))
         negatives = ~rows.positive
-        quantile = _upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau)
+        quantile = upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau)
         self.threshold_ = quantile - float(head.intercept_[0]) + shift
         self.intercept_ = np.array([-self.threshold_])
         self.n_leaves_ = grove.n_leaves
-        self._keep_trees(grove)
         for name in ("objective_", "dual_objective_", "dual_gap_", "n_iter_", "history_"):
             setattr(self, name, getattr(head, name))
 
@@ -320,7 +313,7 @@ class TopForest(BinaryClassifier):
         """
         check_is_fitted(self)
         if self.trees_ is None:
-            scores = self._scores_of_sources(X)
+            scores = self._grove_.scores(rows_as_they_are(self, X, reset=False), self.leaf_values_)
         else:
             scores = self.trees_.scores(rows_to_score(self, X), self._node_values_)
         return np.asarray(scores + self.intercept_[0])
@@ -380,15 +373,6 @@ class TopForest(BinaryClassifier):
         check_is_fitted(self)
         return as_xgboost(self)
 
-    def _scores_of_sources(self, X: Any) -> Floats:
-        """The sum of the values of the leaves that the ensembles find."""
-        X = rows_as_they_are(self, X, reset=False)
-        scores = [
-            LeafMatrix.of(self._grove_.leaf_numbers(_safe_indexing(X, block)), self.n_leaves_).sums(self.leaf_values_)
-            for block in gen_batches(X.shape[0], _BLOCK_ROWS)
-        ]
-        return np.concatenate(scores) if scores else np.zeros(0)
-
     @property
     def categories_(self) -> dict[int, tuple[Any, ...]]:
         """The values of each column of text or categories in the training rows, by the number of the column."""
@@ -405,16 +389,3 @@ class TopForest(BinaryClassifier):
         tags.input_tags.allow_nan = True
         tags.classifier_tags.poor_score = True  # the budget decides how many rows are positive, not their number
         return tags
-
-
-def _is_linear_and_convex(head: Any) -> bool:
-    return (
-        isinstance(head, TopClassifier) and getattr(head, "kernel", "linear") == "linear" and not head.false_positives
-    )
-
-
-def _upper_quantile(scores: Floats, weights: Floats, share: float) -> float:
-    """The least of the scores above which there is at most the share of all weights."""
-    order = np.argsort(-scores, kind="stable")
-    above = np.cumsum(weights[order]) / weights.sum()
-    return float(scores[order[np.searchsorted(above, share, side="right").clip(max=len(order) - 1)]])

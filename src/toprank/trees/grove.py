@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing, gen_batches
 
-from toprank.arrays import Mask
+from toprank.arrays import Floats, Mask
 from toprank.exceptions import InputError
+from toprank.matrices.leaves import LeafMatrix
 from toprank.trees.sources import TreeSource, source_of
+
+# Rows whose leaves are found at a time, to score them.
+_BLOCK_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -49,17 +55,24 @@ class Grove:
     @classmethod
     def of(
         cls, ensembles: Sequence[Any], X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None,
-        random: np.random.RandomState,
+        random: np.random.RandomState, *, keep_nodes: bool = True,
     ) -> Grove:  # fmt: skip
-        """The frozen ensembles as they are, and clones of the others, fitted; those without a seed get one."""
-        parts = []
-        for ensemble in ensembles:
+        """The frozen ensembles as they are, and clones of the others, fitted; those without a seed get one.
+
+        Without `keep_nodes`, what the models have of their trees is freed as soon as it is read: they are of no use
+        outside of the grove.
+        """
+
+        def part(ensemble: Any) -> Part:
             is_frozen = isinstance(ensemble, FrozenEstimator)
             model = ensemble.estimator if is_frozen else _fitted(ensemble, X, y, sample_weight, n_jobs, random)
-            part = Part(source_of(model), is_frozen)
+            source = source_of(model)
             _check_features(model, X)
-            parts.append(part)
-        return cls(tuple(parts))
+            if not keep_nodes:
+                source.forget_nodes()
+            return Part(source, is_frozen)
+
+        return cls(tuple(part(ensemble) for ensemble in ensembles))
 
     @classmethod
     def of_fitted(cls, models: Sequence[Any]) -> Grove:
@@ -91,6 +104,21 @@ class Grove:
         found = [part.source.leaf_numbers(X) for part in self.parts]
         return found[0] if len(found) == 1 else np.hstack(found)
 
+    def scores(self, X: Any, leaf_values: Floats) -> Floats:
+        """The sum of the values of the leaves that each row falls into."""
+        n_leaves = self.n_leaves
+        scores = [
+            LeafMatrix.of(self.leaf_numbers(_safe_indexing(X, rows)), n_leaves).sums(leaf_values)
+            for rows in gen_batches(X.shape[0], _BLOCK_ROWS)
+        ]
+        return np.concatenate(scores) if scores else np.zeros(0)
+
+    def forget_steps(self) -> None:
+        """Free what only walks down the trees read, until the next one."""
+        for part in self.parts:
+            if part.source.trees is not None:
+                part.source.trees.forget_steps()
+
     def unseen(self, n_rows: int) -> Mask:
         """Which trees each training row has not helped to grow."""
         return np.hstack([part.unseen(n_rows) for part in self.parts])
@@ -104,6 +132,20 @@ class Grove:
                     "forest with bootstrap=True, or {honest=False}",
                     model=type(part.source.model).__name__,
                 )
+
+
+def default_ensembles(n_estimators: int, min_samples_leaf: int, max_features: Any) -> list[Any]:
+    """The forest whose leaves get values in a `TopForest`; the forest and the boosted trees that are its priors."""
+    forests = [
+        ExtraTreesClassifier(n_estimators, min_samples_leaf=size, max_features=max_features, bootstrap=True)
+        for size in (min_samples_leaf, 1)
+    ]
+    steps = max(n_estimators // 2, 1)
+    boosted = HistGradientBoostingClassifier(
+        max_iter=steps, learning_rate=min(7.5 / steps, 0.3), max_leaf_nodes=15, min_samples_leaf=10,
+        max_features=0.3, early_stopping=False,
+    )  # fmt: skip
+    return [*forests, boosted]
 
 
 def as_list(trees: Any) -> list[Any]:

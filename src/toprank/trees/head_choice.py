@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from toprank.arrays import Floats, Rows
+from toprank.estimators._base import TopClassifier
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.metrics.roc import tpr_at_fpr
 from toprank.trees.training_leaves import TrainingLeaves, fold_numbers
@@ -137,6 +138,20 @@ def told(taken: Judged, candidates: Sequence[Judged], tau: float | None) -> dict
         why = f"the best of {len(candidates)} candidates: it found {taken.worth:.3f} of the positives{more}"
     found = {"worth": taken.worth, "worth_of_prior": prior, "why": why, "candidates": table}
     return {**asdict(taken.candidate), "tau": tau, **found}
+
+
+def is_linear_and_convex(head: Any) -> bool:
+    """Whether an estimator can be the head."""
+    return (
+        isinstance(head, TopClassifier) and getattr(head, "kernel", "linear") == "linear" and not head.false_positives
+    )
+
+
+def upper_quantile(scores: Floats, weights: Floats, share: float) -> float:
+    """The least of the scores above which there is at most the share of all weights."""
+    order = np.argsort(-scores, kind="stable")
+    above = np.cumsum(weights[order]) / weights.sum()
+    return float(scores[order[np.searchsorted(above, share, side="right").clip(max=len(order) - 1)]])
 
 
 def fitted(head: Any, candidate: Candidate, rows: TrainingLeaves) -> Any:

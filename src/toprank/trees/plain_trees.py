@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -105,13 +105,19 @@ class PlainTrees:
     @classmethod
     def joined(cls, parts: Sequence[PlainTrees]) -> PlainTrees:
         """The trees of several, one after the other."""
-        firsts = np.cumsum([0, *(len(part.leaf) for part in parts)])
-        moved = [
-            replace(part, roots=part.roots + first, left=part.left + first, right=part.right + first)
-            for part, first in zip(parts, firsts, strict=False)
-        ]
-        names = [(each.name, getattr(parts[0], each.name).dtype) for each in fields(cls)]
-        return cls(*(_joined([getattr(part, name) for part in moved], kind) for name, kind in names))
+        firsts = np.cumsum([0, *(len(part.leaf) for part in parts)])[:-1]
+        joined = {}
+        for name in (each.name for each in fields(cls)):
+            columns = [getattr(part, name) for part in parts]
+            kind = columns[0].dtype
+            if name in ("roots", "left", "right"):  # numbers of nodes
+                columns = [column + kind.type(first) for column, first in zip(columns, firsts, strict=True)]
+            joined[name] = _joined(columns, kind)
+        return cls(**joined)
+
+    def forget_steps(self) -> None:
+        """Free what a walk reads, until the next one."""
+        self.__dict__.pop("steps", None)
 
     @cached_property
     def steps(self) -> NDArray[Any]:
@@ -195,4 +201,4 @@ def _are_numbered(known: Known) -> bool:
 
 
 def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
-    return np.concatenate(parts).astype(kind)
+    return np.concatenate(parts, dtype=kind, casting="unsafe")

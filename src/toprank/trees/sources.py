@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from copy import copy
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,9 @@ class TreeSource(ABC):
     def leaf_values(self) -> Floats:
         """What each leaf adds to the score of the model itself, tree by tree; a constant of the score is left out."""
 
+    def forget_nodes(self) -> None:  # noqa: B027
+        """Free what the model has of its trees and is kept here; for models that nobody else asks."""
+
     @property
     def is_bagged(self) -> bool:
         """Whether each tree was grown on rows drawn at random, so that others have not shaped it."""
@@ -70,6 +75,7 @@ class Forest(TreeSource):
             raise _several_classes(model)
         self.trees = PlainTrees.of(trees.ravel().tolist())
         self.n_leaves = self.trees.n_leaves
+        self.values: Floats | None = None
 
     def leaf_numbers(self, X: Any) -> NDArray[Any]:
         """By our own loop; sparse rows by that of scikit-learn."""
@@ -81,8 +87,16 @@ class Forest(TreeSource):
         nodes = np.asarray(self.model.apply(X)).reshape(X.shape[0], -1).astype(np.int64)
         return np.asarray(self.trees.leaf[nodes + self.trees.roots])
 
+    def forget_nodes(self) -> None:
+        """Leave of the trees of scikit-learn, which take three times the memory of ours, the seeds of their rows."""
+        self.values = self.leaf_values()
+        self.model = copy(self.model)
+        self.model.estimators_ = [SimpleNamespace(random_state=tree.random_state) for tree in self.model.estimators_]
+
     def leaf_values(self) -> Floats:
         """Shares of positives or means over the number of trees; steps of boosting times the learning rate."""
+        if self.values is not None:
+            return self.values
         trees = [tree.tree_ for tree in np.ravel(self.model.estimators_)]
         values = np.concatenate([tree.value[tree.children_left < 0, 0, :] for tree in trees])
         if values.shape[1] > 2:
@@ -109,7 +123,7 @@ class Forest(TreeSource):
         if not self.is_bagged:
             return super().seen(n_rows)
         drawn = np.zeros((n_rows, len(self.n_leaves)), bool)
-        for tree, rows in enumerate(self.model.estimators_samples_):
+        for tree, rows in enumerate(self.model._get_estimators_indices()):  # estimators_samples_ has all at a time
             drawn[rows, tree] = True
         return drawn
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 
 from toprank.arrays import Floats, Mask, Rows
 from toprank.matrices.leaves import LeafMatrix
@@ -21,6 +21,8 @@ from toprank.trees.grove import Grove, Part
 
 # Folds for ensembles of which all trees have seen all rows.
 _FOLDS = 5
+# Rows whose leaves are found at a time for the scores of an ensemble.
+_BLOCK_ROWS = 50_000
 
 
 @dataclass(frozen=True)
@@ -84,25 +86,23 @@ def training_leaves(
 ) -> tuple[TrainingLeaves, list[Prior]]:
     """The leaves of the training rows, and the priors of the ensembles that are one."""
     regrown = _without_each_fold(grove, X, positive, weights, random)
-    leaves = [_leaves_of(part, X) for part in grove.parts]
     priors, columns = [], []
     for number, part in enumerate(grove.parts):
         if not part.is_prior:
             continue
-        scores = _scores(part, leaves[number])
+        scores = _scores(part, X)
         for out, other in [] if part.has_unseen else regrown:
-            without = other.parts[number]
-            scores[out] = _scores(without, _leaves_of(without, _safe_indexing(X, out)))
+            scores[out] = _scores(other.parts[number], _safe_indexing(X, out))
         priors.append(Prior(part.source.leaf_values(), float(scores.mean()), float(scores.std()) or 1.0))
         columns.append((scores - priors[-1].centre) / priors[-1].scale)
-    whole, honest = _joined(grove, leaves)
+    whole, honest = _leaves_with_values(grove, X)
     can_be_honest = all(part.has_unseen for part in grove.parts if part.gets_values)
     to_judge = [] if can_be_honest else regrown  # heads are then judged by trees that were grown without the fold
     found = TrainingLeaves(
         whole, honest, np.stack(columns, axis=1), positive, weights,
         can_be_honest=can_be_honest,
         fold_of=_fold_of([out for out, _ in to_judge]),
-        of_folds=tuple(_joined(other, [_leaves_of(part, X) for part in other.parts]) for _, other in to_judge),
+        of_folds=tuple(_leaves_with_values(other, X) for _, other in to_judge),
     )  # fmt: skip
     return found, priors
 
@@ -144,38 +144,40 @@ def _fold_of(folds: Sequence[Rows]) -> Rows | None:
     return numbers
 
 
-@dataclass(frozen=True)
-class _LeavesOfPart:
-    numbers: Any
-    unseen: Mask | None
-    """None: all trees count for all rows."""
+def _unseen(part: Part, n_rows: int) -> Mask | None:
+    """Which trees each training row has not helped to grow; None: all trees count for all rows."""
+    return part.unseen(n_rows) if part.source.is_bagged and not part.is_frozen else None
 
 
-def _leaves_of(part: Part, X: Any) -> _LeavesOfPart:
-    numbers = part.source.leaf_numbers(X)
-    is_bagged = not part.is_frozen and part.source.is_bagged
-    return _LeavesOfPart(numbers, part.unseen(len(numbers)) if is_bagged else None)
+def _scores(part: Part, X: Any) -> Floats:
+    """The scores of an ensemble itself, by the trees that count, times the number of all trees over theirs.
 
-
-def _scores(part: Part, leaves: _LeavesOfPart) -> Floats:
-    """The scores of an ensemble itself, by the trees that count, times the number of all trees over theirs."""
-    matrix = LeafMatrix.of(leaves.numbers, part.source.n_leaves, leaves.unseen)
-    scores: Floats = matrix @ (part.source.leaf_values() * np.sqrt(matrix.n_trees))
-    drawn_always = matrix.squared_norms() == 0  # no tree is left; the mean says nothing, and nothing wrong
+    Some rows at a time: their leaves are not needed again.
+    """
+    source, unseen = part.source, _unseen(part, X.shape[0])
+    values = source.leaf_values() * np.sqrt(len(source.n_leaves))
+    scores, drawn_always = np.empty(X.shape[0]), np.empty(X.shape[0], bool)
+    for rows in gen_batches(X.shape[0], _BLOCK_ROWS):
+        numbers = source.leaf_numbers(_safe_indexing(X, rows))
+        matrix = LeafMatrix.of(numbers, source.n_leaves, None if unseen is None else unseen[rows])
+        scores[rows], drawn_always[rows] = matrix @ values, matrix.squared_norms() == 0
+    # where no tree is left, the mean says nothing, and nothing wrong
     scores[drawn_always] = scores[~drawn_always].mean() if not drawn_always.all() else 0.0
     return scores
 
 
-def _joined(grove: Grove, leaves: list[_LeavesOfPart]) -> tuple[LeafMatrix, LeafMatrix]:
+def _leaves_with_values(grove: Grove, X: Any) -> tuple[LeafMatrix, LeafMatrix]:
     """All and honest leaves in the trees of the ensembles whose leaves get values."""
-    chosen = [(part, one) for part, one in zip(grove.parts, leaves, strict=True) if part.gets_values]
-    numbers = np.hstack([one.numbers for _, one in chosen])
-    n_leaves = np.concatenate([part.source.n_leaves for part, _ in chosen])
-    whole = LeafMatrix.of(numbers, n_leaves)
-    if all(one.unseen is None for _, one in chosen):
+    chosen = Grove(tuple(part for part in grove.parts if part.gets_values))
+    whole = LeafMatrix.of(chosen.leaf_numbers(X), chosen.n_leaves)
+    masks = [_unseen(part, len(whole)) for part in chosen.parts]
+    if all(mask is None for mask in masks):
         return whole, whole
-    unseen = [np.ones(one.numbers.shape, bool) if one.unseen is None else one.unseen for _, one in chosen]
-    return whole, LeafMatrix.of(numbers, n_leaves, np.hstack(unseen))
+    unseen = [
+        np.ones((len(whole), len(part.source.n_leaves)), bool) if mask is None else mask
+        for part, mask in zip(chosen.parts, masks, strict=True)
+    ]
+    return whole, LeafMatrix.of(whole.leaves, chosen.n_leaves, unseen[0] if len(unseen) == 1 else np.hstack(unseen))
 
 
 def new_leaf_values(grove: Grove, of_leaves: Floats, slopes: Sequence[float], priors: Sequence[Prior]) -> Floats:
