@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 from sklearn.base import TransformerMixin
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
+from toprank.arrays import is_dask
 from toprank.base import Estimator, anew_or_unchanged
 from toprank.checks import require_choice
 from toprank.matrices.leaves import LeafMatrix
@@ -140,15 +142,17 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
             Rows, as the ensembles take them.
 
         Returns
         -------
         LeafMatrix or csr_array of shape (n_samples, n_leaves)
-            The leaves.
+            The leaves; of rows that Dask has a Dask array, whose blocks are in CSR.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return self._in_blocks(X)
         _check_feature_names(self, X, reset=False)
         numbers = self._grove_.leaf_numbers(X)
         _check_n_features(self, X, reset=False)
@@ -191,6 +195,20 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         leaves = LeafMatrix.of(numbers, self.n_leaves_, used)
         return leaves if self.output == "leaves" else leaves.tocsr()
 
+    def _in_blocks(self, X: Any) -> Any:
+        """A Dask array of the leaves, of which nothing is computed yet."""
+        from dask import delayed
+
+        from toprank.matrices.block_tasks import on_each
+        from toprank.matrices.dask_columns import array_of, blocks_of, is_frame, lengths_of
+
+        _check_feature_names(self, X._meta if is_frame(X) else X, reset=False)
+        _check_n_features(self, X, reset=False)
+        X = X if is_frame(X) or X.numblocks[1] == 1 else X.rechunk({1: -1})
+        grove, blocks = delayed(self._grove_, pure=False), blocks_of(X)
+        pieces = on_each(_leaves_of_block, [blocks, [grove] * len(blocks)], self.n_leaves_)
+        return array_of(pieces, lengths_of(X), np.zeros((0, int(self.n_leaves_.sum()))))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -199,3 +217,9 @@ class LeafFeatures(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         tags.transformer_tags.preserves_dtype = []
         tags.non_deterministic = False
         return tags
+
+
+def _leaves_of_block(rows: Any, grove: Grove, n_leaves: NDArray[np.int64]) -> csr_array:
+    if not rows.shape[0]:
+        return csr_array((0, int(n_leaves.sum())))
+    return LeafMatrix.of(grove.leaf_numbers(rows), n_leaves, None).tocsr()
