@@ -67,8 +67,9 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# ratios to named peers beside the last committed ones, about two minutes; BENCH=--write keeps them
 bench: $(VENV)/.installed-plot
-	$(BIN)/python benchmarks/bench_metrics.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py $(BENCH)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -1,6 +1,6 @@
 """Time of every metric on a million scores, as a ratio to scikit-learn's roc_auc_score in the same run.
 
-Run by `make bench`. The best of several alternating repetitions is taken for both sides, because other work on the
+The best of several alternating repetitions is taken for both sides, because other work on the
 machine only ever adds time. Growth is the time for the largest size divided by the time for a tenth of it.
 """
 

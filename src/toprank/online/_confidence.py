@@ -58,21 +58,20 @@ def project(factor: Any, variances: Any, z: Any, projected: Any) -> Any:
     All arrays are padded to a multiple of LANES. The sums are written out for that many lanes and two rows at a time:
     so they run on vectors, and in an order that no compiler may change.
     """
-    groups = len(z) // LANES
-    lanes, z_lanes = factor.reshape(len(z), groups, LANES), z.reshape(groups, LANES)
     v = 0.0
     for row in range(0, len(z), 2):
         a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-        for group in range(row // LANES + 1):
-            z0, z1, z2, z3 = z_lanes[group, 0], z_lanes[group, 1], z_lanes[group, 2], z_lanes[group, 3]
-            a0 += lanes[row, group, 0] * z0
-            a1 += lanes[row, group, 1] * z1
-            a2 += lanes[row, group, 2] * z2
-            a3 += lanes[row, group, 3] * z3
-            b0 += lanes[row + 1, group, 0] * z0
-            b1 += lanes[row + 1, group, 1] * z1
-            b2 += lanes[row + 1, group, 2] * z2
-            b3 += lanes[row + 1, group, 3] * z3
+        a, b = factor[row], factor[row + 1]
+        for i in range(0, row + 1, LANES):
+            z0, z1, z2, z3 = z[i], z[i + 1], z[i + 2], z[i + 3]
+            a0 += a[i] * z0
+            a1 += a[i + 1] * z1
+            a2 += a[i + 2] * z2
+            a3 += a[i + 3] * z3
+            b0 += b[i] * z0
+            b1 += b[i + 1] * z1
+            b2 += b[i + 2] * z2
+            b3 += b[i + 3] * z3
         projected[row] = (a0 + a2) + (a1 + a3)
         projected[row + 1] = (b0 + b2) + (b1 + b3)
         v += variances[row] * projected[row] ** 2 + variances[row + 1] * projected[row + 1] ** 2

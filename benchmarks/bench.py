@@ -1,0 +1,234 @@
+"""Where the speed stands, in two minutes: ratios to named peers beside the last committed ones, so that a loss is seen.
+
+    make bench                                         the table
+    make bench BENCH="--only kernel"                   one part: linear, text, kernel, other, real or cold
+    make bench BENCH=--write                           and keep it in benchmarks/results/bench.json, to commit
+
+Both sides of a ratio are seconds of processor time in one process, by turns, the best of several rounds. They get the
+same rows and, where there is one, the same penalty: C = 1 / (alpha m) with m positives. Ours stop at a relative
+duality gap of 1e-4, the peers at their defaults. "cold" is the processor time of a first fit with nothing compiled,
+against the second process. With TOPRANK_DATA there are real sets, too. Nothing is asserted.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import tempfile
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from hard_sets import curved_bands, zipf_text
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC, LinearSVC
+
+COMMITTED = Path(__file__).parent / "results" / "bench.json"
+ALPHAS = (1.0, 1e-2, 1e-4)
+# Rows, features and share of positives of the small sets.
+SMALL = ((5000, 10, 0.1), (5400, 5, 0.33), (6000, 20, 0.05), (6600, 40, 0.3), (7400, 21, 0.02))
+COLD = ("TopPush, kernel", "WMWRanker", "CBR")
+
+
+def noisy_plane(n, d, share, seed=0):
+    """Normal rows whose label is the side of a plane, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    noisy = X[:, : (d + 1) // 2].sum(axis=1) + rng.normal(size=n) * np.sqrt(d) / 8
+    return X, noisy > np.quantile(noisy, 1 - share)
+
+
+def liblinear(alpha, y):
+    """LIBLINEAR's squared hinge in the primal, with the same penalty."""
+    return LinearSVC(C=1 / (alpha * y.sum()), dual=False)
+
+
+def linear_cases():
+    """Small fits one by one, and as a search over 18 penalties in 3 folds, which is where they are felt."""
+    from toprank import TopPush, TopSearchCV
+
+    for n, d, share in SMALL:
+        X, y = noisy_plane(n, d, share)
+        for alpha in ALPHAS:
+            name = f"small fit, {n} × {d}, {share:.0%} positive, alpha {alpha:g}"
+            yield name, "LIBLINEAR", _fit(TopPush(alpha=alpha), X, y), _fit(liblinear(alpha, y), X, y)
+    X, y = noisy_plane(5000, 10, 0.1)
+    alphas = np.logspace(0, -4, 18)
+    penalties = {"C": 1 / (alphas * y.sum() * 2 / 3)}
+    ours = TopSearchCV(TopPush(), {"alpha": alphas}, cv=3, scoring="roc_auc")
+    peer = GridSearchCV(LinearSVC(dual=False), penalties, cv=3, scoring="roc_auc")
+    yield (
+        "18 penalties × 3 folds, 5000 × 10, TopSearchCV",
+        "GridSearchCV, LIBLINEAR",
+        _fit(ours, X, y),
+        _fit(peer, X, y),
+    )
+    ours = GridSearchCV(TopPush(), {"alpha": alphas}, cv=3, scoring="roc_auc")
+    yield (
+        "18 penalties × 3 folds, 5000 × 10, GridSearchCV",
+        "GridSearchCV, LIBLINEAR",
+        _fit(ours, X, y),
+        _fit(peer, X, y),
+    )
+    X, y = noisy_plane(100_000, 30, 0.1)
+    peer = LogisticRegression(C=1 / (1e-2 * y.sum()), solver="liblinear")
+    yield "large fit, 100000 × 30", "LIBLINEAR, logistic", _fit(TopPush(alpha=1e-2), X, y), _fit(peer, X, y)
+
+
+def text_cases():
+    """Words by Zipf's law."""
+    from toprank import TopPush
+
+    X, y = zipf_text(20_000, 20_000)
+    for alpha in (1e-2, 1e-4):
+        ours, peer = TopPush(alpha=alpha), LogisticRegression(C=1 / (alpha * y.sum()), solver="liblinear")
+        yield f"text, Zipf 20000 × 20000, alpha {alpha:g}", "LIBLINEAR, logistic", _fit(ours, X, y), _fit(peer, X, y)
+
+
+def kernel_cases():
+    """Classes that overlap in curved bands."""
+    from toprank import TauFPL, TopPush
+
+    X, y = curved_bands(2000, 5)
+    for C in (0.1, 1.0, 100.0):
+        alpha, peer = 1 / (C * y.sum()), SVC(C=C, gamma=0.2)
+        for ours in (TopPush, TauFPL):
+            name = f"kernel, bands 2000 × 5, C {C:g}, {ours.__name__}"
+            yield name, "SVC", _fit(ours(alpha=alpha, kernel="rbf", gamma=0.2), X, y), _fit(peer, X, y)
+
+
+def other_cases():
+    """Online learning, sums over pairs, forests, metrics."""
+    from toprank import CBR, OPAUC, TopForest, WMWRanker
+    from toprank.metrics import tpr_at_fpr
+    from toprank.pairwise import pair_sum
+
+    X, y = noisy_plane(10_000, 50, 0.1)
+    peer = SGDClassifier(max_iter=1, tol=None)
+    for ours in (CBR(covariance="diag"), CBR(), OPAUC()):
+        name = type(ours).__name__ + (f" {ours.covariance}" if isinstance(ours, CBR) else "")
+        yield f"online, one pass, 10000 × 50, {name}", "SGDClassifier, one pass", _fit(ours, X, y), _fit(peer, X, y)
+    X, y = noisy_plane(50_000, 10, 0.1)
+    peer = LogisticRegression(solver="newton-cholesky")
+    yield "all pairs, 50000 × 10, WMWRanker", "logistic, newton-cholesky", _fit(WMWRanker(), X, y), _fit(peer, X, y)
+    scores = np.random.default_rng(0).normal(size=10**6) + (labels := np.arange(10**6) % 10 == 0)
+    ours = lambda: pair_sum(scores[labels], scores[~labels])  # noqa: E731
+    yield "sum over 10^11 pairs", "roc_auc_score", ours, lambda: roc_auc_score(labels, scores)
+    yield (
+        "tpr_at_fpr of 10^6",
+        "roc_auc_score",
+        lambda: tpr_at_fpr(labels, scores, max_fpr=0.01),
+        lambda: roc_auc_score(labels, scores),
+    )
+    from sklearn.ensemble import RandomForestClassifier
+
+    X, y = noisy_plane(5000, 10, 0.1)
+    forest = {"n_estimators": 100, "min_samples_leaf": 3, "random_state": 0}
+    ours, peer = TopForest(**forest), RandomForestClassifier(**forest)
+    yield "forest, 5000 × 10, 100 trees", "RandomForestClassifier", _fit(ours, X, y), _fit(peer, X, y)
+
+
+def real_cases():
+    """Spambase, linear and with a kernel, and 20 newsgroups, if they are there."""
+    if "TOPRANK_DATA" not in os.environ:
+        return
+    from top_cases import load_case, scaled
+
+    from toprank import TopPush
+
+    X, y = load_case("spambase")
+    X = scaled(X)
+    for alpha in ALPHAS:
+        yield (
+            f"spambase, alpha {alpha:g}",
+            "LIBLINEAR",
+            _fit(TopPush(alpha=alpha), X, y),
+            _fit(liblinear(alpha, y), X, y),
+        )
+    ours = TopPush(alpha=1 / y.sum(), kernel="rbf", gamma=0.02)
+    yield "spambase, kernel, C 1", "SVC", _fit(ours, X, y), _fit(SVC(gamma=0.02), X, y)
+    X, y = load_case("20newsgroups")
+    X = scaled(X)
+    ours, peer = TopPush(alpha=1e-2), LogisticRegression(C=1 / (1e-2 * y.sum()), solver="liblinear")
+    yield "20 newsgroups, alpha 0.01", "LIBLINEAR, logistic", _fit(ours, X, y), _fit(peer, X, y)
+
+
+def cold_cases():
+    """Seconds of a first process and of the second one."""
+    from bench_cold_start import measure
+
+    for case in COLD:
+        with tempfile.TemporaryDirectory() as folder:
+            first, second = (measure(case, folder, functions=False)["seconds"] for _ in range(2))
+        yield f"cold, {case}", "second process", first, second
+
+
+PARTS = {
+    "linear": linear_cases,
+    "text": text_cases,
+    "kernel": kernel_cases,
+    "other": other_cases,
+    "real": real_cases,
+    "cold": cold_cases,
+}
+
+
+def _fit(model, X, y):
+    return lambda: model.fit(X, y)
+
+
+def best_of(ours, peer, seconds=1.5, rounds=10):
+    """Least processor time of both, by turns, after a first round, in about so many seconds."""
+    best, start = [np.inf, np.inf], time.process_time()
+    for turn in range(rounds + 1):
+        for side, call in enumerate((ours, peer)):
+            began = time.process_time()
+            call()
+            if turn or side:
+                best[side] = min(best[side], time.process_time() - began)
+        if time.process_time() - start > seconds and turn:
+            break
+    return best
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--write", action="store_true", help=f"keep the ratios in {COMMITTED.name}")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    known = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {"ratios": {}}
+    if known["ratios"]:
+        print(f"last: {known['date']}, {known['cores']} cores, {known['versions']}")
+    ratios = dict(known["ratios"])
+    print(f"{'case':56} {'ours':>8} {'peer':>8} {'ratio':>6} {'last':>6} {'change':>7}  peer")
+    for part in [asked.only] if asked.only else PARTS:
+        for name, peer_name, ours, peer in PARTS[part]():
+            seconds = (ours, peer) if part == "cold" else best_of(ours, peer)
+            ratio, last = seconds[0] / seconds[1], known["ratios"].get(name)
+            change = "" if last is None else f"{ratio / last - 1:+.0%}"
+            numbers = f"{seconds[0]:8.3f} {seconds[1]:8.3f} {ratio:6.2f} {'' if last is None else f'{last:.2f}':>6}"
+            print(f"{name:56} {numbers} {change:>7}  {peer_name}", flush=True)
+            ratios[name] = round(ratio, 3)
+    small = [ratio for name, ratio in ratios.items() if name.startswith("small fit")]
+    if small:
+        print(f"small fits: median {np.median(small):.2f}, worst {max(small):.2f}")
+    if asked.write:
+        packages = ("numpy", "scipy", "scikit-learn", "numba")
+        record = {
+            "date": datetime.date.today().isoformat(),
+            "cores": os.cpu_count(),
+            "versions": ", ".join([f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]),
+            "ratios": ratios,
+        }
+        COMMITTED.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
