@@ -169,9 +169,10 @@ def test_numbers_beside_hashed_categories(hashed):
         (np.ones(5 * n), (np.repeat(np.arange(n), 5), rng.integers(0, hashed, 5 * n))), shape=(n, hashed)
     )
     y = numbers[:, 0] / 1000 + rng.standard_normal(n) > 1
-    model = TopPush().fit(hstack([csr_matrix(numbers), categories]).tocsr(), y)
-    assert model.solver_ == "newton"
+    X = hstack([csr_matrix(numbers), categories]).tocsr()
+    model = TopPush().fit(X, y)
     assert model.dual_gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(TopPush(solver="newton").fit(X, y).objective_, rel=1e-4)
 
 
 @pytest.mark.parametrize("model", [TopPush(), TopPushK(k=20), TauFPL(tau=0.02), TopMeanK(tau=0.2)])
