@@ -1,6 +1,6 @@
 """What methods are worth at the top: the share of positives found at low false positive rates, on held-out rows.
 
-    python benchmarks/worth_at_the_top.py results.jsonl [--sets oil_spill,yeast] [--methods TopForest] [--part 0/2]
+    python benchmarks/worth_at_the_top.py results.jsonl [--sets oil_spill,yeast] [--methods TopForest] [--splits 3]
 
 One line for each set, method and split is appended to the file; what is there is not run again, so that a run may be
 stopped at any time, shared by processes (`--part 0/2` and `--part 1/2`), and go on with further methods. The tables
@@ -80,18 +80,18 @@ def selected(model):
     return {key: told[key] for key in keys if isinstance(told.get(key), bool | float)}
 
 
-def queue(sets, methods):
+def queue(sets, methods, splits):
     """All cells: the first methods before the next ones, and the first splits of all sets before the next ones."""
-    seeds = range(1, max(SETS.values()) + 1)
+    seeds = range(1, splits + 1)
     return [(name, method, seed) for method in methods for seed in seeds for name in sets if seed <= SETS[name]]
 
 
-def run(path, sets, methods, part):
+def run(path, sets, methods, splits, part):
     """Append the cells of a part that are missing."""
     note_versions(path, PACKAGES)
     done = {(row["set"], row["method"], row["split"]) for row in read_lines(path) if "method" in row}
     place, n_parts = part
-    for cell in [cell for cell in queue(sets, methods) if cell not in done][place::n_parts]:
+    for cell in [cell for cell in queue(sets, methods, splits) if cell not in done][place::n_parts]:
         name, method, seed = cell
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a collapse shows in the table, as a rate of zero
@@ -112,9 +112,10 @@ def main():
     parser.add_argument("results", type=Path)
     parser.add_argument("--sets", type=names, default=list(SETS))
     parser.add_argument("--methods", type=names, default=list(METHODS))
+    parser.add_argument("--splits", type=int, default=max(SETS.values()), help="only the first ones")
     parser.add_argument("--part", type=lambda text: tuple(map(int, text.split("/"))), default=(0, 1))
     arguments = parser.parse_args()
-    run(arguments.results, arguments.sets, arguments.methods, arguments.part)
+    run(arguments.results, arguments.sets, arguments.methods, arguments.splits, arguments.part)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from lightgbm import LGBMClassifier
 from low_rates import raw_scores
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -149,7 +150,11 @@ METHODS = {
     "CatBoost": Method(catboost, catboost_points),
     "logistic regression": Method(logistic, lambda d: crossed(model__C=np.logspace(-4, 3, 8).tolist())),
     "StackingClassifier": Method(
-        lambda seed: StackingClassifier(members(seed), final_estimator=LogisticRegression())
+        lambda seed: StackingClassifier(
+            members(seed),
+            final_estimator=LogisticRegression(),
+            cv=StratifiedKFold(5, shuffle=True, random_state=seed),  # rows of some sets are in the order of time
+        )
     ),
     "TopForest": Method(lambda seed: TopForest(random_state=seed)),
     "TopForest tuned": Method(

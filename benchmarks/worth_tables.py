@@ -23,6 +23,8 @@ CRITERIA = {
     "at 1 %": "Share of positives found at a false positive rate of 1 %",
     "mean": "Mean of the shares found at the rates 0.2, 0.5, 1, 2 and 5 %",
 }
+# Methods that were not run on all splits are compared on the first ones.
+FIRST = 3
 MARKS = ("<!-- tables -->", "<!-- end of tables -->")
 
 
@@ -37,6 +39,10 @@ class Results:
         """Of a file; a cell that was run twice counts once, by its last line."""
         rows = [line for line in read_lines(path) if "method" in line]
         return cls({(row["set"], row["method"], row["split"]): row for row in rows})
+
+    def first(self, most):
+        """Of the first splits alone."""
+        return Results({cell: row for cell, row in self.cells.items() if cell[2] <= most})
 
     @property
     def methods(self):
@@ -168,17 +174,30 @@ def told_about(path):
     return f"Run from {dates[0]} to {dates[-1]} (UTC), one thread a model, {versions['cores']} cores: {packages}."
 
 
-def rendered(path):
-    """All tables of a file of results."""
-    results = Results.of(path)
-    methods = results.complete()
-    parts = [told_about(path), ""]
+def compared(results, methods):
+    """The tables of both criteria, and ours against each."""
+    parts = []
     for criterion, words in CRITERIA.items():
         parts += [f"**{words}**, mean over splits:", "", *table_of_sets(results, methods, criterion), ""]
         parts += [in_words(results, methods, criterion), ""]
     parts += [f"**`{OURS}` against each**, sets by their means; p of the Wilcoxon signed-rank test over sets:", ""]
-    parts += [*table_of_duels(results, methods), ""]
-    parts += ["**Seconds of the processor**, mean over splits:", "", *table_of_times(results, methods), ""]
+    return [*parts, *table_of_duels(results, methods), ""]
+
+
+def seconds(results, methods):
+    """The table of times, with its title."""
+    return ["**Seconds of the processor**, mean over splits:", "", *table_of_times(results, methods), ""]
+
+
+def rendered(path):
+    """All tables of a file of results."""
+    results = Results.of(path)
+    methods = results.complete()
+    parts = [told_about(path), "", *compared(results, methods), *seconds(results, methods)]
+    some = results.first(FIRST)
+    if further := [method for method in some.complete() if method not in methods]:
+        parts += [f"### With {' and '.join(further)}: the first {FIRST} splits of every set", ""]
+        parts += [*compared(some, some.complete()), *seconds(some, [OURS, *further])]
     if missing := results.missing():
         gaps = [f"{method} ({', '.join(f'{n} of {name}' for name, n in of.items())})" for method, of in missing.items()]
         parts += [f"Not run yet, in splits: {'; '.join(gaps)}.", ""]

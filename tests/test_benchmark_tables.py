@@ -26,6 +26,14 @@ def test_the_page_has_the_tables_of_the_results(tables):
     assert found in PAGE.read_text(encoding="utf-8")
 
 
+def test_the_page_has_the_ablation_of_the_results(tables):
+    import ablation_of_the_forest as ablation
+
+    found = ablation.rendered(ROOT / "benchmarks" / "results" / "ablation_of_the_forest.jsonl")
+    sys.modules.pop("ablation_of_the_forest")
+    assert found in PAGE.read_text(encoding="utf-8")
+
+
 def line(name, method, split, found):
     return {"set": name, "method": method, "split": split, "found": found, "tuning_seconds": 1.0, "fit_seconds": 2.0,
             "chosen": {}, "date": "2026-01-01 00:00"}  # fmt: skip
@@ -52,3 +60,19 @@ def test_ranks_duels_and_what_is_missing(tables, tmp_path):
     assert "| LightGBM | 1 : 1 : 1 | -0.083 |" in text
     assert "is ahead of tuned LightGBM on 1 of 3 sets" in text
     assert "unfinished (1 of a, 2 of b, 2 of c)" in text
+
+
+def test_methods_of_fewer_splits_are_compared_on_the_first_ones(tables, tmp_path):
+    lines = [{"versions": {"numpy": "1"}, "cores": 2, "date": "2026-01-01 00:00"}]
+    for name in ("a", "b"):
+        for split in range(1, 6):
+            lines.append(line(name, "TopForest", split, [0.5 if split <= tables.FIRST else 0.0] * 5))
+            lines.append(line(name, "LightGBM", split, [0.25] * 5))
+        lines += [line(name, "slow one", split, [0.75] * 5) for split in range(1, tables.FIRST + 1)]
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    all_splits, first_ones = tables.rendered(path).split("### With slow one: the first 3 splits of every set")
+    assert "| TopForest | **0.300** | **0.300** |" in all_splits
+    assert "| slow one |" not in all_splits
+    assert "| TopForest | 0.500 | 0.500 |" in first_ones
+    assert "| slow one | **0.750** | **0.750** |" in first_ones
