@@ -163,12 +163,16 @@ class Gram:
             self._last_used[self._slot_of[index]] = self._clock = self._clock + 1
         return np.asarray(self._cache[self._slot_of[index]])
 
-    def between(self, rows_a: Any, rows_b: Any) -> NDArray[Any]:
-        """Entries of K at the given rows and columns."""
+    def between(self, rows_a: Any, rows_b: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Entries of K at the given rows and columns, in an array that may be given."""
         if self._whole:
-            return self._cache[np.ix_(rows_a, rows_b)]
+            values = self._cache[np.ix_(rows_a, rows_b)]
+            if out is None:
+                return values
+            out[:] = values
+            return out
         self.evaluations += len(rows_a) * len(rows_b)
-        return self.kernel.between(self._operand.take(rows_a), self._operand.take(rows_b))
+        return self.kernel.between(self._operand.take(rows_a), self._operand.take(rows_b), out)
 
     def product(self, c: Floats) -> Floats:
         """K c in float64, from the rows where c is not zero."""

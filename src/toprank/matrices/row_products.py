@@ -13,7 +13,7 @@ from toprank.matrices.own_storage import OwnStorage
 
 # Columns of a sparse matrix that are multiplied as dense ones, and the entries that such a column has at least.
 _DENSE_COLUMNS = 1000
-_DENSE_SHARE = 0.01
+_DENSE_SHARE = 0.05
 # Rows whose products are formed at once.
 _FEW_ROWS = 1000
 # Rows of a block of sparse rows that is multiplied on one core.
@@ -49,15 +49,16 @@ class RowProducts:
         """All products, for so few rows that they cost nothing."""
         return self.between(np.arange(self.n), np.arange(self.n)) if self.n <= _FEW_ROWS else None
 
-    def between(self, rows_a: Rows, rows_b: Rows) -> Floats:
-        """Products of some rows with others, in float64."""
+    def between(self, rows_a: Rows, rows_b: Rows, out: Floats | None = None) -> Floats:
+        """Products of some rows with others, in float64, in an array that may be given."""
+        total = np.empty((len(rows_a), len(rows_b))) if out is None else out
         if isinstance(self.X, OwnStorage):
-            return self.X.products_between(rows_a, rows_b)
+            total[:] = self.X.products_between(rows_a, rows_b)
+            return total
         if not issparse(self.X):
-            return np.asarray(self.X[rows_a].astype(np.float64) @ self.X[rows_b].astype(np.float64).T)
+            return np.matmul(self.X[rows_a].astype(np.float64), self.X[rows_b].astype(np.float64).T, out=total)
         right = self.frequent[rows_b].astype(np.float64).toarray().T
         right_rare = self.rare[rows_b].astype(np.float64).T.tocsr()
-        total = np.empty((len(rows_a), len(rows_b)))
 
         def fill(block: slice) -> Floats:
             chosen, part = rows_a[block], total[block]

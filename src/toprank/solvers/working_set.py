@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Rows
 
+# Rows that the first array of products has room for: where few are needed, most of it is never touched, and where many
+# are, none is moved.
+_ROOM = 6000
+
 
 class Products(Protocol):
     """Products of the rows of the data: a kernel matrix that need not be in memory."""
@@ -21,8 +25,8 @@ class Products(Protocol):
     def full(self) -> NDArray[Any] | None:
         """All products, where they are kept as a whole."""
 
-    def between(self, rows_a: Rows, rows_b: Rows) -> NDArray[Any]:
-        """Products of some rows with others."""
+    def between(self, rows_a: Rows, rows_b: Rows, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Products of some rows with others, in an array that may be given."""
 
     def product(self, c: Floats) -> Floats:
         """Scores of all rows for w = Σ c x."""
@@ -68,14 +72,14 @@ class WorkingSet:
             rows[: len(kept), :old] = self.rows[self.place[kept]]
         place = np.full(size, -1)
         place[kept] = np.arange(len(kept))
-        rows[: len(kept), old:] = self.products.between(self.numbers[kept], new)
+        self.products.between(self.numbers[kept], new, rows[: len(kept), old:])
         more = np.arange(old, size)[: slots - len(kept)]
         place[more] = np.arange(len(kept), len(kept) + len(more))
         if in_order:  # the matrix is symmetric
             rows[old : old + len(more), :old] = rows[:old, old : old + len(more)].T
-            rows[old : old + len(more), old:] = self.products.between(self.numbers[more], new)
+            self.products.between(self.numbers[more], new, rows[old : old + len(more), old:])
         else:
-            rows[len(kept) : len(kept) + len(more)] = self.products.between(self.numbers[more], self.numbers)
+            self.products.between(self.numbers[more], self.numbers, rows[len(kept) : len(kept) + len(more)])
         self.rows, self.place, self.next_place = rows, place, 0
 
     def _room(self, slots: int, size: int, in_order: bool) -> NDArray[Any]:
@@ -87,7 +91,7 @@ class WorkingSet:
         old = len(self.rows)
         if not (in_order and slots == size <= len(self.buffer)):
             most = int(np.sqrt(self.most_bytes / self.rows.itemsize))
-            side = max(size, min(2 * size, most, len(self.index_of)))
+            side = max(size, min(max(2 * size, _ROOM), most, len(self.index_of)))
             self.buffer = np.empty((side, side) if slots == size else (slots, size), self.rows.dtype)
             if in_order:
                 self.buffer[:old, :old] = self.rows
