@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "solvers": {"formulations", "matrices"},
     "metrics": {"ranking"},
     "decision": {"base", "matrices", "ranking"},  # matrices for order statistics of rows in blocks
-    "estimators": {"base", "formulations", "matrices", "solvers"},
+    "estimators": {"base", "formulations", "matrices", "persistence", "solvers"},  # which writes checkpoints
     # LeafFeatures gives a matrix; TopForest fits a head of the family to it and chooses it by metrics of the top
     "trees": {"base", "estimators", "matrices", "metrics"},
     "pairwise": {"base", "matrices", "metrics", "solvers"},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from scipy.sparse import csr_array
 import toprank
 from toprank.datasets import make_imbalanced
 from toprank.solvers import working_set_newton as newton
+from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.block_row_choice import BlockRowChoice
+from toprank.solvers.incumbent import Incumbent
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -197,6 +201,55 @@ def test_what_a_round_sends_does_not_grow_with_the_rows(traffic, monkeypatch):
     assert sent[128_000] <= 1.5 * sent[16_000]
 
 
+@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.parametrize("name", ["TauFPL", "PatMatNP"])
+def test_a_killed_client_goes_on_from_its_checkpoint(name, tmp_path, monkeypatch):
+    X, y = rows()
+    dX, dy, _ = in_blocks(X, y, (100, 300))
+    model = getattr(toprank, name)(tau=0.1, alpha=0.01, tol=1e-8, threshold="trained")
+    expected, path = toprank.base.clone(model).fit(dX, dy), tmp_path / "fit"
+    rounds, record = len(expected.history_["gap"]), Incumbent.record
+
+    class Killed(BaseException):
+        pass
+
+    def killed(incumbent):
+        record(incumbent)
+        if isinstance(incumbent.problem, BlockProblem) and len(incumbent.recorder.rows["gap"]) == max(rounds - 2, 1):
+            raise Killed
+
+    monkeypatch.setattr(Incumbent, "record", killed)
+    with pytest.raises(Killed):
+        toprank.base.clone(model).fit(dX, dy, checkpoint=path)
+    monkeypatch.setattr(Incumbent, "record", record)
+    with pytest.raises(ValueError, match="another fit, of which parameters differ"):
+        toprank.base.clone(model).set_params(alpha=0.1).fit(dX, dy, checkpoint=path)
+    found = toprank.base.clone(model).fit(dX, dy, checkpoint=path)
+    assert_same(found, expected)
+    assert len(found.history_["gap"]) < rounds or rounds < 3
+    assert not path.exists()
+    path.write_bytes(b"something")
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        toprank.base.clone(model).fit(dX, dy, checkpoint=path)
+    with pytest.raises(ValueError, match="is for Dask arrays"):
+        toprank.base.clone(model).fit(X, y, checkpoint=path)
+
+
+def _fails_in_third(block):
+    if block[0, 0] == 7.0:
+        raise OSError("the disk is gone")
+    return block
+
+
+def test_an_error_says_of_which_block_it_is():
+    X, y = rows(300)
+    X[200, 0] = 7.0
+    blocks, dy, _ = in_blocks(X, y, (100, 100, 100))
+    with pytest.raises(OSError, match="the disk is gone") as caught:
+        toprank.TauFPL(tau=0.1).fit(blocks.map_blocks(_fails_in_third, dtype=float, meta=X[:0]), dy)
+    assert caught.value.__notes__ == ["in block 2 of the rows"]
+
+
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
@@ -237,3 +290,32 @@ def test_a_cluster_of_two_processes(cluster):
     dX, dy, _ = in_blocks(X, y, (500,) * 4)
     assert 0 < sent < 250_000
     assert model.coef_ == pytest.approx(toprank.base.clone(model).fit(dX, dy).coef_, rel=1e-9)
+
+
+class _Killer:
+    """Kills a worker after some trips."""
+
+    def __init__(self, client, after):
+        self.client, self.left, self.compute = client, after, dask.compute
+
+    def __call__(self, *tasks, **options):
+        self.left -= 1
+        if self.left == 0:
+            pid = next(iter(self.client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+        return self.compute(*tasks, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.parametrize("after", [2, 12, 25])
+def test_a_killed_worker_changes_nothing(cluster, monkeypatch, after):
+    X, y = rows(2000, share=60 / 2000)
+    dX, dy, _ = in_blocks(X, y, (500,) * 4)
+    model = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-6, threshold="trained")
+    expected = toprank.base.clone(model).fit(dX, dy)
+    monkeypatch.setattr(dask, "compute", _Killer(cluster, after))
+    with dask.config.set(scheduler=None):
+        found = model.fit(dX, dy)
+    assert dask.compute.left <= 0
+    assert found.coef_ == pytest.approx(expected.coef_, rel=1e-9)

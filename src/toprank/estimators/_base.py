@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -104,7 +104,7 @@ class TopClassifier(BinaryClassifier):
         surrogate, threshold = get_surrogate(self.surrogate), self._threshold()
         return Formulation(surrogate, threshold, over=self.over, false_positives=self.false_positives)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, checkpoint: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -116,17 +116,24 @@ class TopClassifier(BinaryClassifier):
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 equals a repeated row, a weight of 0 a removed one. Rows whose weight cannot change the result
             at double precision are left out, with a warning.
+        checkpoint : path, optional
+            Only with a Dask array as X: a file that is written after each round and removed when the fit is complete.
+            Where it is there, the fit goes on from it.
 
         {fitted}
         """
         self._check_parameters()
         with anew_or_unchanged(self):
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, checkpoint)
         self._warn()
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, checkpoint: Any) -> None:
+        if checkpoint is not None and not is_dask(X):
+            raise InputError.of("checkpoint", str(checkpoint), "is for Dask arrays", "leave it out, rows are in memory")
         back_end_of, task = (self._block_task if is_dask(X) else self._task)(X, y, sample_weight)
+        if is_dask(X):
+            task = replace(task, settings={**task.settings, "checkpoint": checkpoint, "name": type(self).__name__})
         with one_blas_thread():
             back_end = back_end_of(task)
             solution, self.solver_ = back_end.solve(self._start(back_end))

@@ -14,7 +14,7 @@ from toprank.arrays import Floats, Mask, Rows
 from toprank.base import check_largest, is_positive, two_classes
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
-from toprank.matrices.block_tasks import fetched, on_each, stored
+from toprank.matrices.block_tasks import fetched, naming_failed, on_each, stored
 from toprank.matrices.block_vector import BlockVector
 from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
 
@@ -40,8 +40,9 @@ def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Label
     weights = [None] * len(blocks) if sample_weight is None else beside(lengths_of(X), sample_weight, "sample_weight")
     estimator.classes_ = _classes(estimator, labels)
     numbers = list(range(len(blocks)))
-    pieces = stored(on_each(_checked, [blocks, labels, weights, numbers], estimator.classes_, X.shape[1]))
-    facts = fetched(on_each(_facts, [pieces]))
+    with naming_failed(blocks):
+        pieces = stored(on_each(_checked, [blocks, labels, weights, numbers], estimator.classes_, X.shape[1]))
+        facts = fetched(on_each(_facts, [pieces]))
     _check_all(facts)
     lengths = [fact.n_rows for fact in facts]
     dtype = np.result_type(*(fact.dtype for fact in facts))

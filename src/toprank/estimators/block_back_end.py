@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from toprank.estimators.back_ends import ERRORS, Kept, Linear, Task
+from toprank.estimators.checkpoint import Checkpoint
+from toprank.matrices.block_tasks import naming_failed
 from toprank.solvers.block_problem import BlockProblem
+from toprank.solvers.incumbent import saved_by
 from toprank.solvers.problem import Solution
 
 
 class Blocks(Linear):
     """Weights of the features of rows in blocks, which are never in one place."""
 
+    problem: BlockProblem
     matrix = "blocks"
     has_parts = False
 
@@ -26,8 +30,23 @@ class Blocks(Linear):
 
     def solve(self, start: Solution | None) -> tuple[Solution, str]:
         """By a solver for blocks; a dual point would be a vector of all rows."""
-        solution, solver = self._run(self.problem, start)
+        checkpoint = self._checkpoint()
+        if checkpoint is not None:
+            token, start = saved_by.set(checkpoint.save), checkpoint.start() or start
+        try:
+            with naming_failed(self.problem.X.blocks):
+                solution, solver = self._run(self.problem, start)
+        finally:
+            if checkpoint is not None:
+                saved_by.reset(token)
+        if checkpoint is not None and solution.converged:
+            checkpoint.remove()
         return replace(solution, dual_point=None), solver
+
+    def _checkpoint(self) -> Checkpoint | None:
+        settings = dict(self.task.settings)
+        path, name = settings.pop("checkpoint"), settings.pop("name")
+        return None if path is None else Checkpoint(path, name, settings, self.problem)
 
     def keep(self, solution: Solution) -> Kept:
         """The direction; the scores stay in pieces."""

@@ -5,17 +5,24 @@ Dask runs them, on the cluster of the current client or in threads. A piece is w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from operator import add
 from typing import Any
 from uuid import uuid4
+
+import numpy as np
+
+from toprank.exceptions import InputError
 
 Piece = Any
 Pieces = Sequence[Piece]
 
 # Pieces that are added up at a time, on their way to one sum.
 _ADDED_AT_ONCE = 8
+# What is added to an error in a block.
+_PLACE = "in block {} of the rows"
 
 
 def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: Any) -> list[Piece]:
@@ -63,10 +70,26 @@ def combined_tasks(pieces: Pieces, two: Callable[[Any, Any], Any]) -> list[Piece
     return left
 
 
+@contextmanager
+def naming_failed(blocks: Pieces) -> Iterator[None]:
+    """Where a block cannot be had, as its file is gone, say in the error which one it is: they are tried one by one."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, InputError) and not hasattr(error, "__notes__"):
+            for number, block in enumerate(blocks):
+                try:
+                    fetched(on_each(np.shape, [[block]]))
+                except Exception:
+                    error.add_note(_PLACE.format(number))
+                    break
+        raise
+
+
 def _called(function: Callable[..., Any], number: int, common: Sequence[Any], *pieces: Any) -> Any:
     """Call a function; an error says of which block it is."""
     try:
         return function(*pieces, *common)
     except Exception as error:
-        error.add_note(f"in block {number} of the rows")
+        error.add_note(_PLACE.format(number))
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from toprank.solvers.problem import DualPoint, Recorder, Solution, WeightedRows,
 
 made: ContextVar[list[Incumbent] | None] = ContextVar("made", default=None)
 """Where those that are made are listed, for what is done at an interrupt."""
+saved_by: ContextVar[Callable[[Incumbent], None] | None] = ContextVar("saved_by", default=None)
+"""What is told of each round, for checkpoints."""
 # Relative gap at which w = 0 is taken for the optimum.
 COLLAPSE = 1e-9
 # Relative difference of objectives next to w = 0 that may be rounding alone.
@@ -93,6 +96,8 @@ class Incumbent:
     def record(self) -> None:
         """Add a row to the history."""
         self.recorder.record(self.n_iter, self.primal, self.dual)
+        if (save := saved_by.get()) is not None:
+            save(self)
 
     def solution(self, converged: bool | None = None, **more: Any) -> Solution:
         """The best point and its certificate; `converged` is for methods that end by another rule than the gap."""
