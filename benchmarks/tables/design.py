@@ -139,11 +139,17 @@ class Figure:
     draw: Callable[[Any, Results], None]
     size: tuple[float, float] = (8.0, 3.4)
     notes: tuple[str, ...] = ()
+    of_set: str | None = None  # drawn of this set only
 
     @property
     def label(self) -> str:
         """As it is named on the command line."""
         return f"figure-{self.number}"
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to draw."""
+        return any(self.of_set in (None, cell.set) for cell in self.experiment.results().cells)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,6 @@ def draw(figure: Figure, path: Path) -> None:
 def write(paper: Paper) -> None:
     """The page of a paper and its figures."""
     for part in paper.parts:
-        if isinstance(part, Figure) and part.experiment.results().cells:
+        if isinstance(part, Figure) and part.is_ready:
             draw(part, PAGES / f"{paper.key}-figure-{part.number}.svg")
     put_into(PAGES / f"{paper.key}.md", page_text(paper), MARKS)

@@ -80,7 +80,7 @@ def page_text(paper: Paper) -> str:
         parts += [f"## {kind} {part.number}: {part.title}", ""]
         if isinstance(part, Table):
             parts += [*table_lines(part, part.experiment.results()), ""]
-        elif part.experiment.results().cells:
+        elif part.is_ready:
             parts += [f"![{part.title}]({paper.key}-figure-{part.number}.svg)", ""]
         else:
             parts += ["Not run yet.", ""]

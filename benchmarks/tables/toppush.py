@@ -248,12 +248,13 @@ TABLE_2A = Table(
 
 
 # Figure 1.
-SIZES = tuple(2**k * 1000 for k in range(8))
+SIZES = tuple(2**k * 1000 for k in range(6))
 
 
 def of_growth(cell):
     """Processor seconds of both solvers by the number of rows, for one λ."""
     X, y = read_task(cell.set)
+    (X,) = scaled(usual_scaling(cell.set, X), X, np.arange(len(y)))
     rows = np.random.default_rng(cell.trial).permutation(len(y))
     alpha, sizes = float(cell.method), [size for size in SIZES if size <= len(y)] or [len(y)]
     seconds = {PRINTED: [], "TopPush": []}
