@@ -47,6 +47,20 @@ def test_fit_and_scores(frame):
     assert wrapped.fit(dX, dy).threshold_ == pytest.approx(wrapped.fit(X, y).threshold_, rel=1e-5)
 
 
+def test_partitions_of_files_stay_apart(frame, tmp_path):
+    for number in range(4):
+        frame[number * 75 : (number + 1) * 75].to_parquet(tmp_path / f"{number}.parquet")
+    blocks = dd.read_parquet(tmp_path)
+    dX, dy = blocks[["amount", "age"]], blocks["label"]
+    assert len(dy.to_delayed()) < 4  # Dask puts small ones together
+    model = TauFPL(tau=0.1, threshold="trained", pos_label="fraud").fit(dX, dy)
+    expected = TauFPL(tau=0.1, threshold="trained", pos_label="fraud").fit(frame[["amount", "age"]], frame["label"])
+    assert model.coef_ == pytest.approx(expected.coef_, rel=1e-3)
+    assert roc_auc_score(dy, model.decision_function(dX), pos_label="fraud") == pytest.approx(
+        roc_auc_score(frame["label"], model.decision_function(frame[["amount", "age"]]), pos_label="fraud"), rel=1e-12
+    )
+
+
 def test_names_are_checked(frame):
     blocks = dd.from_pandas(frame, npartitions=3)
     dX = blocks.drop(columns="label")

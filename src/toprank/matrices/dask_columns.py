@@ -40,6 +40,8 @@ def lengths_of(X: Any) -> tuple[float, ...]:
 
 def blocks_of(X: Any) -> list[Piece]:
     """The blocks of a Dask array whose blocks have all columns, or the partitions of a dataframe."""
+    if hasattr(X, "simplify"):  # all that Dask does to a dataframe would put partitions of one column together
+        return list(X.simplify().to_delayed(optimize_graph=False))
     return list(np.ravel(np.array(X.to_delayed(), dtype=object)))
 
 
