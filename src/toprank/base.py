@@ -151,9 +151,8 @@ def two_classes(
     rows each label stands for, where that is not one.
     """
     labels = np.asarray(labels)
-    if (
-        labels.ndim != 1 or labels.dtype.kind not in "biu"
-    ):  # whole numbers are classes, which scikit-learn is slow to see
+    # whole numbers are classes, which scikit-learn takes long to see
+    if labels.ndim != 1 or labels.dtype.kind not in "biu":
         check_classification_targets(labels)
     classes = np.unique(labels)
     if len(classes) > 2:

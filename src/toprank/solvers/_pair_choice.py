@@ -142,20 +142,20 @@ def partner_of(
         base = bound_norm + rest * (rest * square + 2 * of_bound)
         offset = -bound_slope - rest * slope
         with_S = _Model(offset, -1.0, base, 1.0, -2 * rest, -2.0, flat, guard, 1.0, limit / rest)
-    partner, best = _largest_gain(gains, own, alone, row, diagonal, scale, bound_row)
-    if rest <= NO_MASS:
-        if is_u:
-            bend = base * scale + flat
-            bend = bend if bend > guard else guard
-            change = offset / bend if offset > 0.0 else 0.0
-            change = change if change < limit else limit
-            if change * (offset - 0.5 * change * bend) > best:
-                return -1, False
-    elif may_move_S:
-        other, gain = _largest_gain(gains, others, with_S, row, diagonal, scale, bound_row)
+    partner, best, partner_is_u = -1, 0.0, is_u
+    for kind in range(2 if may_move_S and rest > NO_MASS else 1):  # one call, as each is compiled into the caller
+        candidates, model = (own, alone) if kind == 0 else (others, with_S)
+        other, gain = _largest_gain(gains, candidates, model, row, diagonal, scale, bound_row)
         if gain > best:
-            return other, not is_u
-    return partner, is_u
+            partner, best, partner_is_u = other, gain, is_u == (kind == 0)
+    if is_u and rest <= NO_MASS:
+        bend = base * scale + flat
+        bend = bend if bend > guard else guard
+        change = offset / bend if offset > 0.0 else 0.0
+        change = change if change < limit else limit
+        if change * (offset - 0.5 * change * bend) > best:
+            return -1, False
+    return partner, partner_is_u
 
 
 @compiled(nogil=True, error_model="numpy")
