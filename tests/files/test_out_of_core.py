@@ -57,7 +57,7 @@ def scores_of(path, model, folder):
 
 @pytest.mark.parametrize(
     "rule",
-    [{"id_column": "when"}, {"share": 0.1, "time": "when"}],
+    [{"id_column": "when"}, pytest.param({"share": 0.1, "time": "when"}, marks=pytest.mark.slow)],
 )
 def test_the_model_of_a_fit_in_memory(parquet, tmp_path, rule):
     watcher = Notes()
