@@ -53,7 +53,7 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(capped, n_doubtful
 def test_programs_from_the_first_moves_on(name, threshold, alpha, monkeypatch):
     """Wherever the programs start from, the pair method ends at the optimum."""
     monkeypatch.setattr(pair_newton, "_COST_OF_STEP", 0.0)
-    monkeypatch.setattr(pair_newton.ProgramStep, "share", 1e9)
+    monkeypatch.setattr(pair_newton, "_FIRST_SHARE", (1e9, 1e9))
     problem = make_kernel(5, name, threshold, alpha=alpha)
     solution = solve(problem, tol=1e-8)
     reference = by_newton(with_features(problem))

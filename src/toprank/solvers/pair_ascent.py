@@ -92,7 +92,7 @@ class _PairSolver:
         self.tol, self.recorder, self.within_memory = incumbent.tol, incumbent.recorder, within_memory
         self.max_iter = _MOVES + _MOVES_A_ROW * self.products.n if max_iter is None else max_iter
         self.terms = DualTerms.of(problem)
-        self.second_order: SecondOrderStep = ProgramStep() if self._has_program() else FaceStep()
+        self.second_order: SecondOrderStep = ProgramStep(self.terms.has_caps) if self._has_program() else FaceStep()
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
 
     def _has_program(self) -> bool:

@@ -31,8 +31,9 @@ _CAPS = 1.5
 _DOUBT = 0.1
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
-# Part of the moves' cost that a program may have after the first one.
-_LATER_SHARE = 1.5
+# Part of the moves' cost that a program may have: the first one, without and with caps, as moves alone may be enough;
+# and the later ones.
+_FIRST_SHARE, _LATER_SHARE = (1.0, 0.4), 1.5
 # Programs of a step, and their gap as a part of the one that is asked for.
 _PROGRAMS, _EXACTNESS = 3, 1e-3
 
@@ -134,8 +135,8 @@ class ProgramStep:
     3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
     """
 
-    share = 0.5
-    """Moves alone may be enough, so the first step waits for them; once it was made, the next ones come sooner."""
+    def __init__(self, has_caps: bool) -> None:
+        self.share = _FIRST_SHARE[has_caps]
 
     def cost(self, dual: WorkingSetDual) -> float:
         """That of its products and factors."""
