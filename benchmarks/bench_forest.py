@@ -1,12 +1,18 @@
-"""Time of `TopForest` against its peers: python benchmarks/bench_forest.py predict.
+"""Time of `TopForest`: python benchmarks/bench_forest.py predict, or fit.
 
-Scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by as many extra
-trees of scikit-learn, with the same least number of rows in a leaf. Processor time, by turns, the best of some.
+predict: scores of rows by the trees of one forest: by toprank, by LightGBM, which gets the very same trees, and by as
+many extra trees of scikit-learn, with the same least number of rows in a leaf. Processor time, by turns, the best of
+some.
+
+fit: seconds of processor time of each step and the largest memory of a process, as rows grow; a process for each size.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
+import multiprocessing
+import resource
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +22,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from toprank import TopForest
 from toprank.datasets import make_imbalanced
+from toprank.log import logger
 
 _ROWS = {1: 300, 100: 50, 10_000: 3, 100_000: 2}  # and how often each is repeated
 _N_FEATURES = 20
@@ -54,8 +61,42 @@ def predict(n_trees: int) -> None:
         print(f"{n:>8,} {found[0]:>9.3f} {found[1]:>9.3f} {found[2]:>9.3f} {found[0] / min(found[1:]):>6.2f}")
 
 
+def fit(sizes: Sequence[int], n_trees: int) -> None:
+    """Print what a fit takes at each size."""
+    print(f"{n_trees} trees; seconds of processor time until the end of each step, and megabytes")
+    for n in sizes:
+        process = multiprocessing.get_context("spawn").Process(target=fit_once, args=(n, n_trees))
+        process.start()
+        process.join()
+
+
+def fit_once(n: int, n_trees: int) -> None:
+    """Print what one fit takes; 3 % of the rows are positive."""
+    X, y, _ = make_imbalanced(n, n_features=30, positive_share=0.03, random_state=0)
+    X, start, steps = X.astype(np.float32), time.process_time(), []
+
+    def note(record: logging.LogRecord) -> bool:
+        steps.append(f"{time.process_time() - start:.1f} s: {record.getMessage()}")
+        return False
+
+    logger().addFilter(note)
+    print(f"{n:,} rows: {_memory():,.0f} MB before", flush=True)
+    TopForest(n_estimators=n_trees, random_state=0, verbose=1, n_jobs=2).fit(X, y)
+    print("\n".join(steps))
+    print(f"{time.process_time() - start:.1f} s: done, at most {_memory():,.0f} MB", flush=True)
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["predict"])
+    parser.add_argument("part", choices=["predict", "fit"])
     parser.add_argument("--trees", type=int, default=150, help="of each of the two forests")
-    predict(parser.parse_args().trees)
+    parser.add_argument("--rows", type=int, nargs="+", default=[50_000, 200_000], help="sizes of fit")
+    arguments = parser.parse_args()
+    if arguments.part == "predict":
+        predict(arguments.trees)
+    else:
+        fit(arguments.rows, arguments.trees)

@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "demo": {"datasets", "metrics", "persistence"},
     # matrices: rows in blocks, which stay in their file
     "files": {"decision", "explanation", "inspection", "matrices", "metrics", "persistence", "ranking", "selection"},
-    "deployment": {"base", "decision", "files", "inspection", "matrices", "ranking", "trees"},
+    "deployment": {"base", "blending", "decision", "files", "inspection", "matrices", "ranking", "trees"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
         "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",

@@ -5,6 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -201,6 +203,14 @@ def test_the_positive_class_is_the_one_that_is_named():
     assert tpr_at_fpr(y, other.decision_function(X), max_fpr=0.5, pos_label="fine") > 0.6
 
 
+@pytest.mark.parametrize("names", [["amount", "kind"], [0, 1]])
+def test_an_array_has_no_categories(names):
+    frame = pd.DataFrame({names[0]: np.arange(40.0), names[1]: ["card", "wire"] * 20})
+    model = TopForest(tau=0.2, n_estimators=2, alpha=1.0, random_state=0).fit(frame, np.arange(40) > 29)
+    with pytest.raises(ValueError, match=r"columns \[1\] held text or categories .*; pass a frame"):
+        model.decision_function(np.zeros((3, 2)))
+
+
 def test_dates_are_refused_with_advice():
     columns, y = table()
     X = pd.DataFrame(columns | {"when": pd.date_range("2026-01-01", periods=400)})
@@ -262,6 +272,13 @@ def test_what_cannot_be_used_says_what_can(data):
     ):
         with pytest.raises(ValueError, match=message):
             TopForest(**parameters).fit(X, y)
+    for trees, message in (
+        ("forest", "trees must be ensembles of trees, got 'forest'"),
+        (RandomForestClassifier, r"trees must be an ensemble, not its class, .*; use RandomForestClassifier\(\)"),
+        (FrozenEstimator(RandomForestClassifier()), "trees must be fitted where it is frozen"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TopForest(trees=trees).fit(X, y)
     with pytest.raises(ValueError, match="two rows of each class"):
         TopForest(n_estimators=2).fit(X, np.arange(len(y)) == 3)
     with pytest.raises(ValueError, match="only one class"):

@@ -10,6 +10,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
+from toprank.arrays import Floats
+from toprank.blending import TopBlend
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier, TopKClassifier
 from toprank.deployment.graph import Graph
 from toprank.deployment.rows import Rows
@@ -54,6 +56,8 @@ def decided(graph: Graph, model: Any, rows: Rows, response_method: str = "auto")
             "and compare the scores with its threshold"
         )
     method = method_of(model, response_method)
+    if isinstance(model, TopBlend):
+        return _above(graph, _blended(graph, model, rows), 0.0)
     return _above(graph, scored(graph, model, rows, method), 0.5 if method == "predict_proba" else 0.0)
 
 
@@ -66,6 +70,12 @@ def _by_rule(graph: Graph, model: Any, rows: Rows) -> Decision:
     """Decisions by the scores of other models: their best, or the smallest score minus threshold."""
     is_vote = isinstance(model, NeymanPearsonClassifier)
     models = model.estimators_ if is_vote else [model.estimator_]
+    if not isinstance(model, TopKClassifier) and any(isinstance(scorer_of(one), TopBlend) for one in models):
+        raise TypeError(
+            f"{type(model).__name__} around a TopBlend has no ONNX export here: its threshold is the score of a row, "
+            "and a steep scale of false alarms may put that row above it; export the TopBlend, and compare its scores "
+            "with the threshold"
+        )
     scores = [decided(graph, one, rows, model.response_method).score for one in models]
     if isinstance(model, TopKClassifier):
         return _best(graph, scores[0], model)
@@ -73,6 +83,31 @@ def _by_rule(graph: Graph, model: Any, rows: Rows) -> Decision:
     raised = [_raised(threshold, one) for threshold, one in zip(thresholds, models, strict=True)]
     margins = [graph.add("Sub", one, np.float64(threshold)) for one, threshold in zip(scores, raised, strict=True)]
     return _above(graph, margins[0] if len(margins) == 1 else graph.add("Min", *margins), 0.0)
+
+
+def _blended(graph: Graph, model: TopBlend, rows: Rows) -> str:
+    """The scores of the models on the scales of their false alarms, in a weighted sum, minus the threshold."""
+    levels = [
+        graph.add("Mul", _on_scale(graph, decided(graph, one, rows).score, *scale), np.float64(weight))
+        for one, scale, weight in zip(model.estimators_, model.scales_, model.weights_, strict=True)
+    ]
+    total = levels[0]
+    for level in levels[1:]:
+        total = graph.add("Add", total, level)
+    return graph.add("Sub", total, np.float64(model.threshold_))
+
+
+def _on_scale(graph: Graph, score: str, knots: Floats, values: Floats) -> str:
+    """z(s) by lines between the knots, which go on beyond them: of each score the last knot that is not above it."""
+    if len(knots) == 1:
+        return graph.add("Add", graph.add("Mul", score, np.float64(0)), np.float64(values[0]))
+    column = graph.add("Unsqueeze", score, np.array([1]))
+    reached = graph.add("Cast", graph.add("GreaterOrEqual", column, knots[None]), to=graph.onnx.TensorProto.INT64)
+    place = graph.add("Sub", graph.add("ReduceSum", reached, np.array([1]), keepdims=0), np.int64(1))
+    place = graph.add("Min", graph.add("Max", place, np.int64(0)), np.int64(len(knots) - 2))
+    beyond = graph.add("Sub", score, graph.add("Gather", knots, place))
+    slope = graph.add("Gather", np.diff(values) / np.diff(knots), place)
+    return graph.add("Add", graph.add("Gather", values, place), graph.add("Mul", slope, beyond))
 
 
 def _raised(threshold: float, model: Any) -> float:

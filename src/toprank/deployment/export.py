@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from toprank.blending import TopBlend
 from toprank.checks import require_choice
 from toprank.decision import AlertShareClassifier, NeymanPearsonClassifier
 from toprank.deployment.decisions import Decision, decided
@@ -41,9 +42,10 @@ def to_onnx(model: Any, *, input_type: str = "float32") -> Any:
     model : estimator
         A fitted linear or kernel model of toprank, online models included, but for precomputed and callable kernels; a
         `TopForest` with its categories and gaps, but not on trees of other libraries; a forest, boosted trees (of
-        scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double precision. Around it
-        `NeymanPearsonClassifier`, `AlertShareClassifier`, `TopKClassifier` (of which a batch is one group), searches,
-        pipelines, `ColumnTransformer`, scalers, imputers, encoders, and what else skl2onnx converts; or a `TableModel`.
+        scikit-learn, or `LGBMClassifier`), or any classifier that skl2onnx converts in double precision; a `TopBlend`
+        of such models. Around it `NeymanPearsonClassifier`, `AlertShareClassifier`, `TopKClassifier` (of which a batch
+        is one group), searches, pipelines, `ColumnTransformer`, scalers, imputers, encoders, and what else skl2onnx
+        converts; or a `TableModel`.
     input_type : {"float32", "float64"}, default="float32"
         Type of the numbers in the input. Rows that are rounded to single precision may be on the other side of a
         threshold.
@@ -157,6 +159,9 @@ def _inputs(model: Any, found: Anatomy) -> _Inputs:
 def _text_places(part: Part) -> set[int]:
     from sklearn.pipeline import Pipeline
 
+    if not part.steps and isinstance(part.estimator, TopBlend):
+        inner = [each for one in part.estimator.estimators_ for each in anatomy(one).parts]
+        return {place for each in inner for place in _text_places(each)}
     if not part.steps:
         return text_places_of_forest(part.estimator)
     return text_places(Pipeline([(str(number), step) for number, step in enumerate(part.steps)]))

@@ -220,6 +220,7 @@ class TopForest(BinaryClassifier):
             )
         # equal weights are none for the trees: with weights, histograms take several times as long
         grove = self._grow(X, positive, weights if np.ptp(weights) else None, random)
+        self._say("finding the leaves of the rows, and priors that have not seen them")
         rows, priors = training_leaves(grove, X, positive, weights, random)
         grove.forget_steps()
         if self.honest is True:

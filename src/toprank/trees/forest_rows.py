@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
+from toprank.exceptions import InputError
 from toprank.trees.table_columns import TableColumns, is_frame
 
 # What trees read: single precision, gaps allowed.
@@ -45,12 +46,23 @@ def rows_to_score(forest: Any, X: Any) -> NDArray[np.float32]:
     at_once = _plain_rows(forest, X)
     if at_once is not None:
         return at_once
-    read = forest._columns.read(X)
     if not is_frame(X):
-        return np.asarray(validate_data(forest, read, **_READ, reset=False))
+        _check_no_categories(forest._columns)
+        return np.asarray(validate_data(forest, X, **_READ, reset=False))
+    read = forest._columns.read(X)
     _check_feature_names(forest, X, reset=False)
     _check_n_features(forest, X, reset=False)
     return np.asarray(check_array(read, **_READ))
+
+
+def _check_no_categories(columns: TableColumns) -> None:
+    """Refuse an array where there are categories: its numbers would be taken for their codes."""
+    if columns.categories:
+        raise InputError.saying(
+            "columns {columns} held text or categories in the training rows, and an array has none; pass a frame of "
+            "pandas or polars",
+            columns=sorted(columns.categories),
+        )
 
 
 def _plain_rows(forest: Any, X: Any) -> NDArray[np.float32] | None:
@@ -59,7 +71,9 @@ def _plain_rows(forest: Any, X: Any) -> NDArray[np.float32] | None:
     The checks of scikit-learn come to the same, but take several times as long as a row takes in the trees.
     """
     is_plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind == "f" and len(X) > 0
-    if not is_plain or X.shape[1] != forest.n_features_in_ or hasattr(forest, "feature_names_in_"):
+    if not is_plain or X.shape[1] != forest.n_features_in_:
+        return None
+    if hasattr(forest, "feature_names_in_") or forest._columns.categories:
         return None
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(X, np.float32)

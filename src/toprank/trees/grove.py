@@ -150,7 +150,7 @@ def default_ensembles(n_estimators: int, min_samples_leaf: int, max_features: An
 
 def as_list(trees: Any) -> list[Any]:
     """One ensemble or several."""
-    given = list(trees) if isinstance(trees, Sequence) else [trees]
+    given = list(trees) if isinstance(trees, Sequence) and not isinstance(trees, str) else [trees]
     if not given:
         raise InputError.of("trees", trees, "must have an ensemble at least", "use {trees=None}")
     return given
@@ -159,6 +159,10 @@ def as_list(trees: Any) -> list[Any]:
 def _fitted(
     ensemble: Any, X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None, random: np.random.RandomState
 ) -> Any:
+    if isinstance(ensemble, type):
+        raise InputError.of(
+            "trees", ensemble, "must be an ensemble, not its class", "use {name}()", name=ensemble.__name__
+        )
     if not (hasattr(ensemble, "fit") and hasattr(ensemble, "get_params")):
         source_of(ensemble)  # says what is wrong with it
     model = clone(ensemble)

@@ -267,10 +267,15 @@ _KINDS: tuple[tuple[str, str, type[TreeSource]], ...] = (
 
 def source_of(model: Any) -> TreeSource:
     """The source of a fitted model, also of one whose class a user has derived."""
+    is_known = False
     for ancestor in type(model).__mro__:
         for module, attribute, kind in _KINDS:
-            if f"{ancestor.__module__}.".startswith(f"{module}.") and hasattr(model, attribute):
-                return kind(model)
+            if f"{ancestor.__module__}.".startswith(f"{module}."):
+                if hasattr(model, attribute):
+                    return kind(model)
+                is_known = hasattr(model, "fit")
+    if is_known:
+        raise InputError.of("trees", model, "must be fitted where it is frozen", "fit it first, or pass it unfrozen")
     raise InputError.of("trees", model, "must be ensembles of trees", "use {known}", known=KNOWN)
 
 
