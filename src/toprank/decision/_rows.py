@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routi
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
-from toprank.base import BinaryClassifier
+from toprank.arrays import is_dask
+from toprank.base import BinaryClassifier, anew_or_unchanged
 from toprank.positive_class import warn_of_sorted_scorer
 from toprank.ranking.tie_runs import label_column, require_present
 from toprank.saved_state import FEATURES, TWO_CLASSES, Part, Rule, Schema
@@ -25,6 +26,35 @@ class WrapsClassifier(MetaEstimatorMixin, BinaryClassifier):
     """Base of what decides by the scores of another `estimator`, and takes the rows that it takes."""
 
     estimator: Any
+
+    @abstractmethod
+    def _models(self) -> list[Any]:
+        """The fitted models; none before `fit`."""
+
+    @abstractmethod
+    def _fit(self, X: Any, y: NDArray[Any], params: dict[str, Any], *of_splitter: dict[str, Any]) -> None:
+        """Learn from checked rows in memory."""
+
+    @abstractmethod
+    def _fit_blocks(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+        """Learn from rows of Dask."""
+
+    def _learn(self, X: Any, y: Any, params: dict[str, Any], *of_splitter: dict[str, Any]) -> Self:
+        """The walk of every fit, with arguments of the estimator's fit and of the splitter."""
+        in_blocks = is_dask(X)
+        if not in_blocks:
+            X, y = check_rows(X, y, type(self).__name__)
+        with anew_or_unchanged(self):
+            if in_blocks:
+                self._fit_blocks(X, y, params)
+            else:
+                self._fit(X, y, params, *of_splitter)
+            take_names(self, self._models()[0])
+        return self
+
+    def _routed(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of the estimator's fit."""
+        return dict(process_routing(self, "fit", **params).estimator.fit) if _routing_enabled() else params
 
     @staticmethod
     def _state(fields: dict[str, Rule], fitted: str, **options: Any) -> Schema:
@@ -49,10 +79,6 @@ def _gives_probabilities(self: Any) -> bool:
 
 class PassesProbabilities(WrapsClassifier):
     """Base of what decides by a threshold, and leaves the probabilities of the wrapped estimator as they are."""
-
-    @abstractmethod
-    def _models(self) -> list[Any]:
-        """The fitted models; none before `fit`."""
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:

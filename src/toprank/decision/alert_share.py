@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.arrays import is_dask
-from toprank.base import anew_or_unchanged, clone_for_scores
+from toprank.base import clone_for_scores
 from toprank.checks import require_flag, require_share
 from toprank.decision._labels import coding_of
-from toprank.decision._rows import PassesProbabilities, check_rows, row_arguments, rows_with_weight, take_names
+from toprank.decision._rows import PassesProbabilities, row_arguments, rows_with_weight
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import raised_order_statistic
 from toprank.exceptions import InputError
@@ -133,19 +132,9 @@ class AlertShareClassifier(PassesProbabilities):
         {fitted}
         """
         self._check_parameters()
-        if not is_dask(X):
-            X, y = check_rows(X, y, type(self).__name__)
-        if _routing_enabled():
-            params = dict(process_routing(self, "fit", **params).estimator.fit)
-        with anew_or_unchanged(self):
-            if is_dask(X):
-                self._fit_blocks(X, y, params)
-            else:
-                self._fit(X, y, params)
-            take_names(self, self.estimator_)
-        return self
+        return self._learn(X, y, self._routed(params))
 
-    def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def _fit(self, X: Any, y: NDArray[Any], params: dict[str, Any], *of_splitter: dict[str, Any]) -> None:
         kept = np.flatnonzero(rows_with_weight(y, params))
         coding = coding_of(self, y)
         self.classes_ = np.asarray(coding.classes)

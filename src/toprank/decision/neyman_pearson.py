@@ -15,18 +15,15 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from toprank.arrays import is_dask
-from toprank.base import anew_or_unchanged, clone_for_scores
+from toprank.base import clone_for_scores
 from toprank.checks import is_count, require_choice, require_confidence, require_flag, require_share
 from toprank.decision._labels import coding_of
 from toprank.decision._rows import (
     PassesProbabilities,
     RoutesToSplitter,
-    check_rows,
     row_arguments,
     rows_with_weight,
     splits_of,
-    take_names,
 )
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.decision.order_statistics import ThresholdRule, threshold_rule
@@ -187,25 +184,16 @@ class NeymanPearsonClassifier(RoutesToSplitter, PassesProbabilities):
         {fitted}
         """
         self._check_parameters()
-        if not is_dask(X):
-            X, y = check_rows(X, y, type(self).__name__)
-        fit_params, split_params = self._route(params)
-        with anew_or_unchanged(self):
-            if is_dask(X):
-                self._fit_blocks(X, y, fit_params)
-            else:
-                self._fit(X, y, fit_params, split_params)
-            take_names(self, self.estimators_[0])
-        return self
+        return self._learn(X, y, *self._route(params))
 
-    def _fit(self, X: Any, y: Any, fit_params: dict[str, Any], split_params: dict[str, Any]) -> None:
-        kept = rows_with_weight(y, fit_params)
+    def _fit(self, X: Any, y: NDArray[Any], params: dict[str, Any], *of_splitter: dict[str, Any]) -> None:
+        kept = rows_with_weight(y, params)
         coding = coding_of(self, y)
         self.classes_ = np.asarray(coding.classes)
         negative = kept & (y != self.classes_[1])
-        splits = self._splits(X, y, kept, negative, split_params)
+        splits = self._splits(X, y, kept, negative, *of_splitter)
         fit = self._fit_pooled if self.combine == "refit" and len(splits) > 1 else self._fit_each
-        fit(coding.told(clone_for_scores(self.estimator)), X, coding.codes(y), splits, fit_params, int(negative.sum()))
+        fit(coding.told(clone_for_scores(self.estimator)), X, coding.codes(y), splits, params, int(negative.sum()))
 
     def _fit_blocks(self, X: Any, y: Any, params: dict[str, Any]) -> None:
         """One model and its threshold; in blocks a share of the negatives is held out, or the model is frozen."""

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _routing_enabled, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from toprank.arrays import is_dask
-from toprank.base import anew_or_unchanged, clone_for_scores, labels_of
+from toprank.base import clone_for_scores, labels_of
 from toprank.checks import is_count
 from toprank.decision._labels import coding_of
-from toprank.decision._rows import WrapsClassifier, check_rows, row_arguments, rows_with_weight, take_names
+from toprank.decision._rows import WrapsClassifier, row_arguments, rows_with_weight
 from toprank.decision._scores import RESPONSES, check_response_method, scores_of
 from toprank.exceptions import InputError
 from toprank.positive_class import warn_of_sorted_scorer
@@ -96,19 +96,9 @@ class TopKClassifier(WrapsClassifier):
         {fitted}
         """
         self._check_parameters()
-        if not is_dask(X):
-            X, y = check_rows(X, y, type(self).__name__)
-        if _routing_enabled():
-            params = dict(process_routing(self, "fit", **params).estimator.fit)
-        with anew_or_unchanged(self):
-            if is_dask(X):
-                self._fit_blocks(X, y, params)
-            else:
-                self._fit(X, y, params)
-            take_names(self, self.estimator_)
-        return self
+        return self._learn(X, y, self._routed(params))
 
-    def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
+    def _fit(self, X: Any, y: NDArray[Any], params: dict[str, Any], *of_splitter: dict[str, Any]) -> None:
         rows_with_weight(y, params)
         coding = coding_of(self, y)
         self.classes_ = np.asarray(coding.classes)
@@ -124,6 +114,9 @@ class TopKClassifier(WrapsClassifier):
         self.estimator_ = rows.coding.told(clone_for_scores(self.estimator))
         if not isinstance(self.estimator, FrozenEstimator):
             rows.fitted(self.estimator_)
+
+    def _models(self) -> list[Any]:
+        return [self.estimator_] if hasattr(self, "estimator_") else []
 
     def _check_parameters(self) -> None:
         check_response_method(self.response_method)
