@@ -75,7 +75,9 @@ class Search:
             self.asked = _Parts(np.array([-np.inf]))
         else:
             centre, away = self.guess[0], self.guess[1] * _AROUND
-            self.asked = _Parts(np.concatenate([[-np.inf], centre - away[::-1], [centre], centre + away]))
+            # most rows are far below the end: they are not looked up
+            near = away[away <= self.guess[1]]
+            self.asked = _Parts(np.concatenate([[-np.inf], centre - near[::-1], [centre], centre + away]))
 
     def learn(self, answer: Any) -> None:
         """Take the next step by what all blocks said."""
