@@ -157,7 +157,9 @@ def test_it_is_saved_and_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"estimators": []}, "estimators is empty"),
+        ({"estimators": []}, "estimators must be pairs of a name and a classifier, got"),
+        ({"estimators": LogisticRegression()}, "estimators must be pairs of a name and a classifier, got"),
+        ({"estimators": [LogisticRegression()]}, "estimators must be pairs of a name and a classifier, got"),
         ({"estimators": [("line", LinearRegression())]}, "'line' in estimators has neither decision_function"),
         ({"tau": 1.5}, "tau must be strictly between 0 and 1"),
         ({"alpha": -1}, "alpha must be positive"),

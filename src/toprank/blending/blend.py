@@ -288,10 +288,11 @@ class TopBlend(_BaseComposition, BinaryClassifier):
         require_share("tau", self.tau)
         if self.alpha != "auto":
             require_positive("alpha", self.alpha, "use 'auto', or a value such as 30.0")
-        names = [name for name, _ in self.estimators]
-        if not names:
-            raise InputError.of("estimators", self.estimators, "is empty", "give pairs of a name and a classifier")
-        self._validate_names(names)
+        pairs = self.estimators if isinstance(self.estimators, Sequence) else ()
+        if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            rule, remedy = "must be pairs of a name and a classifier", "use such as [('forest', TopForest())]"
+            raise InputError.of("estimators", self.estimators, rule, remedy)
+        self._validate_names([name for name, _ in self.estimators])
         for name, model in self.estimators:
             if not any(hasattr(model, method) for method in RESPONSES):
                 raise InputError.saying(
