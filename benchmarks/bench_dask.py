@@ -1,19 +1,24 @@
 """Dask arrays against one memory: bytes and trips of a round against n, overhead at equal cores, two processes to one.
 
-``python benchmarks/bench_dask.py traffic|overhead|processes [rows]``. Times are those of the clock, best of three, but
-`overhead`, which is the processor time of one thread.
+``python benchmarks/bench_dask.py traffic|overhead|processes [rows]`` or ``disk|peer [rows] [folder]``. Times are those
+of the clock, best of three, but `overhead`, which is the processor time of one thread. `disk` and `peer` write rows of
+500 columns (2 KB a row) to files in the folder, if they are not there, and fit them once from there: 10⁷ rows are
+20 GB. `peer` needs dask-ml.
 """
 
 from __future__ import annotations
 
 import pickle
+import resource
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import dask
 import dask.array as da
+import numpy as np
 
 from toprank import TauFPL
 from toprank.datasets import make_imbalanced
@@ -87,6 +92,75 @@ def processes(n: int) -> None:
     print(f"{n:,} x 50: one process {taken[1]:.2f} s, two {taken[2]:.2f} s, {taken[1] / taken[2]:.2f} times as fast")
 
 
+# Rows of a block on disk: 50 MB of 500 columns.
+ON_DISK, COLUMNS = 25_000, 500
+
+
+def files(n: int, folder: Path) -> list[Path]:
+    """A file for each block of rows in float32, with their labels beside it; one row in a hundred is positive."""
+    direction = np.random.default_rng(0).standard_normal(COLUMNS).astype(np.float32) / np.float32(np.sqrt(COLUMNS))
+    paths = [folder / f"rows-{number}.npy" for number in range(n // ON_DISK)]
+    for number, path in enumerate(paths):
+        if not path.exists():
+            random = np.random.default_rng([1, number])
+            y = random.random(ON_DISK) < 0.01
+            X = random.standard_normal((ON_DISK, COLUMNS), dtype=np.float32)
+            X[y] += np.float32(4.0) * direction
+            np.save(path.with_suffix(".labels.npy"), y.astype(np.int8))
+            np.save(path, X)
+    return paths
+
+
+def on_disk(paths: list[Path]) -> tuple:
+    """The rows and labels of files, which are read for each pass."""
+    rows = [da.from_delayed(dask.delayed(np.load)(path), (ON_DISK, COLUMNS), np.float32) for path in paths]
+    labels = [da.from_array(np.load(path.with_suffix(".labels.npy"))) for path in paths]
+    return da.concatenate(rows), da.concatenate(labels)
+
+
+def most_memory() -> float:
+    """The most memory that this process has had, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def disk(n: int, folder: Path) -> None:
+    """Rows that stay on disk: passes, memory, and time against one pass of reading."""
+    paths = files(n, folder)
+    start = time.perf_counter()
+    dask.compute(*[dask.delayed(_read)(path) for path in paths])
+    reading = time.perf_counter() - start
+    X, y = on_disk(paths)
+    start = time.perf_counter()
+    found = model().fit(X, y)
+    taken, passes = time.perf_counter() - start, found.history_["passes"][-1]
+    print(f"{n:,} x {COLUMNS}, {n * COLUMNS * 4e-9:.1f} GB: gap {found.dual_gap_:.0e}, {passes:.1f} passes, at most "
+          f"{most_memory():.2f} GB, {taken:.0f} s, {taken / reading:.1f} times one pass of reading")  # fmt: skip
+    some = paths[: max(1, 1_000_000 // ON_DISK)]
+    inside = model().fit(np.concatenate([np.load(path) for path in some]), on_disk(some)[1].compute())
+    print(f"in one memory, {len(some) * ON_DISK:,} of the rows: {inside.history_['passes'][-1]:.1f} passes")
+
+
+def _read(path: Path) -> float:
+    return float(np.load(path)[-1, -1])
+
+
+def peer(n: int, folder: Path) -> None:
+    """The same rows beside logistic regression of dask-ml."""
+    from dask_ml.linear_model import LogisticRegression
+
+    X, y = on_disk(files(n, folder))
+    for name, fit in [
+        ("TauFPL", lambda: model().fit(X, y)),
+        ("dask-ml, lbfgs", lambda: LogisticRegression(solver="lbfgs", C=1.0).fit(X, y)),
+    ]:
+        start = time.perf_counter()
+        fit()
+        print(f"{n:,} x {COLUMNS}: {name} {time.perf_counter() - start:.1f} s", flush=True)
+
+
 if __name__ == "__main__":
     what, size = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 400_000
-    {"traffic": traffic, "overhead": overhead, "processes": processes}[what](size)
+    if what in ("disk", "peer"):
+        {"disk": disk, "peer": peer}[what](size, Path(sys.argv[3] if len(sys.argv) > 3 else "."))
+    else:
+        {"traffic": traffic, "overhead": overhead, "processes": processes}[what](size)
