@@ -239,9 +239,9 @@ class TopClassifier(BinaryClassifier):
         check_is_fitted(self)
         warn_of_sorted_scorer(self.classes_)
         if is_dask(X):
-            from toprank.estimators._blocks import lazy_scores
+            from toprank.matrices.block_input import lazy_scores
 
-            return lazy_scores(self, X)
+            return lazy_scores(self, X, self.intercept_.dtype)
         X = rows_to_score(self, X)
         return np.asarray(scores_of(self, X) + self.intercept_[0])
 

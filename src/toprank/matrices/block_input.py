@@ -1,0 +1,165 @@
+"""Dask arrays as users give them: checked block by block, and scores of them that Dask computes when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from toprank.arrays import Floats, Rows
+from toprank.exceptions import InputError
+from toprank.matrices.block_matrix import BlockMatrix, entries
+from toprank.matrices.block_tasks import Pieces, fetched, naming_failed, on_each, stored
+from toprank.matrices.block_vector import BlockVector
+from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the rows in use of a block, or of all."""
+
+    n_rows: int
+    codes: NDArray[Any]
+    """The different codes of their labels."""
+    nnz: int
+    dtype: Any
+    largest: float
+    """The largest absolute value of all rows of the block."""
+    weights: tuple[float, float]
+    """The smallest and the largest weight above zero."""
+
+
+@dataclass(frozen=True)
+class CheckedRows:
+    """The rows that have a weight, in blocks, with a code of each label."""
+
+    X: BlockMatrix
+    codes: BlockVector
+    weights: BlockVector
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """Blocks of rows, with pieces of labels and weights beside them; nothing is computed yet."""
+
+    blocks: Pieces
+    labels: Pieces
+    weights: Pieces
+    n_features: int
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any) -> GivenRows:
+        """The arguments of `fit`; number and names of the columns are kept by the estimator."""
+        X = checked_columns(estimator, X, reset=True)
+        blocks, lengths = blocks_of(X), lengths_of(X)
+        labels = beside(lengths, y, "y")
+        weights = [None] * len(blocks) if sample_weight is None else beside(lengths, sample_weight, "sample_weight")
+        return cls(blocks, labels, weights, X.shape[1])
+
+    def checked(self, code: Callable[[Any], Any], dtype: Any) -> CheckedRows:
+        """Check all in one pass; `code` makes numbers of a type of the labels of a block."""
+        numbers = list(range(len(self.blocks)))
+        with naming_failed(self.blocks):
+            columns = [self.blocks, self.labels, self.weights, numbers]
+            pieces = stored(on_each(_checked, columns, code, self.n_features))
+            of_blocks = fetched(on_each(_facts, [pieces]))
+        lengths, facts = [fact.n_rows for fact in of_blocks], _of_all(of_blocks)
+        used = on_each(_used, [pieces])
+        matrix = BlockMatrix(self.blocks, used, tuple(lengths), self.n_features, facts.nnz, facts.dtype)
+        codes = BlockVector.of(stored(on_each(_codes, [pieces])), lengths, dtype)
+        return CheckedRows(matrix, codes, BlockVector.of(stored(on_each(_weights, [pieces])), lengths), facts)
+
+
+def lazy_scores(model: Any, X: Any, dtype: Any) -> Any:
+    """A Dask array of what `decision_function` gives for each block."""
+    X = checked_columns(model, X, reset=False)
+    light = copy(model)
+    for name in ("_solution", "feature_names_in_"):  # the names are checked here, once for all blocks
+        vars(light).pop(name, None)
+    return row_by_row(_scored, X, light, dtype=dtype)
+
+
+def _scored(block: Any, model: Any) -> Any:
+    return model.decision_function(block)
+
+
+def checked_columns(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A Dask array whose blocks have all columns; number and names of these are set or checked, as with pandas."""
+    _check_feature_names(estimator, X._meta if is_frame(X) else X, reset=reset)
+    X = _rows(numbers_of_frame(X) if is_frame(X) else X)
+    _check_n_features(estimator, X, reset=reset)
+    return X
+
+
+def _rows(X: Any) -> Any:
+    if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
+        raise InputError.saying(
+            "X is a {kind} of Dask; use a Dask array or dataframe of two dimensions", kind=type(X).__name__
+        )
+    if X.ndim != 2:
+        raise InputError.saying("X must have two dimensions, got a Dask array of {ndim}", ndim=X.ndim)
+    if np.isnan(X.shape[1]):
+        raise InputError.saying("X must have a known number of columns; use compute_chunk_sizes() on it")
+    return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+
+
+@dataclass(frozen=True)
+class _CheckedBlock:
+    used: Rows | None
+    codes: NDArray[Any]
+    weights: Floats
+    facts: Facts
+
+
+def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_features: int) -> _CheckedBlock:
+    """The rows of a block that have a weight, and what is known of them; an error names the block."""
+    X, labels = entries(block, None), np.asarray(labels)
+    if X.shape != (len(labels), n_features):
+        raise ValueError(f"block {number} of X has the shape {X.shape}, its y has {len(labels)} rows of {n_features}")
+    values = X.data if issparse(X) else X
+    if not np.isfinite(values).all():
+        raise ValueError(f"block {number} of X contains NaN or infinity; fill the gaps first")
+    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(f"block {number} of sample_weight must have {len(labels)} numbers, none negative or NaN")
+    codes, kept = code(labels), weights > 0
+    used = None if kept.all() else np.flatnonzero(kept)
+    codes, weights = codes[kept], weights[kept]
+    largest = float(max(values.max(), -values.min())) if values.size else 0.0
+    ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
+    nnz = int(X.nnz) if issparse(X) else X.size
+    return _CheckedBlock(used, codes, weights, Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends))
+
+
+def _of_all(facts: list[Facts]) -> Facts:
+    return Facts(
+        sum(fact.n_rows for fact in facts),
+        np.unique(np.concatenate([fact.codes for fact in facts])),
+        sum(fact.nnz for fact in facts),
+        np.result_type(*(fact.dtype for fact in facts)),
+        max(fact.largest for fact in facts),
+        (min(fact.weights[0] for fact in facts), max(fact.weights[1] for fact in facts)),
+    )
+
+
+def _facts(checked: _CheckedBlock) -> Facts:
+    return checked.facts
+
+
+def _used(checked: _CheckedBlock) -> Rows | None:
+    return checked.used
+
+
+def _codes(checked: _CheckedBlock) -> Any:
+    return checked.codes
+
+
+def _weights(checked: _CheckedBlock) -> Floats:
+    return checked.weights
