@@ -12,7 +12,7 @@ from toprank import metrics
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
-from toprank.ranking import block_rows  # noqa: E402
+from toprank.ranking import block_parts, block_rows  # noqa: E402
 
 METRICS = [
     ("tpr_at_fpr", {"max_fpr": 0.0}),
@@ -42,8 +42,8 @@ def _in_this_thread():
 
 @pytest.fixture(params=[(4, 2), (2**21, 2**13)], ids=["many parts", "as it is"])
 def _parts(request, monkeypatch):
-    for name, value in zip(("_PART", "_STEP"), request.param, strict=True):
-        monkeypatch.setattr(block_rows, name, value)
+    for name, value in zip(("PART", "STEP"), request.param, strict=True):
+        monkeypatch.setattr(block_parts, name, value)
 
 
 @st.composite
@@ -115,7 +115,8 @@ def test_lengths_may_be_unknown_and_little_is_fetched(monkeypatch):
         return found
 
     fetched = block_rows.fetched
-    monkeypatch.setattr(block_rows, "fetched", counted)
+    for module in (block_rows, block_parts):
+        monkeypatch.setattr(module, "fetched", counted)
     for name, options in (("tpr_at_fpr", {"max_fpr": 0.1}), ("precision_at_k", {"k": 300}), ("roc_auc_score", {})):
         found = getattr(metrics, name)(dy[kept], ds[kept], **options)
         expected = getattr(metrics, name)(labels[scores > -1], scores[scores > -1], **options)

@@ -10,7 +10,7 @@ import numpy as np
 
 from toprank.arrays import is_dask
 from toprank.exceptions import InputError
-from toprank.matrices.block_tasks import Piece, on_each
+from toprank.matrices.block_tasks import Piece, fetched, on_each
 
 
 def is_frame(X: Any) -> bool:
@@ -94,6 +94,16 @@ def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -
             blocks=len(lengths),
         )
     return blocks_of(values.rechunk((tuple(lengths),)) if known and found != tuple(lengths) else values)
+
+
+def distinct(pieces: Sequence[Piece], most: int | None = None, column: Callable[[Any], Any] = np.asarray) -> Any:
+    """The different values of a column in pieces, which `column` makes arrays; of each piece at most so many."""
+    found = [values for values in fetched(on_each(_distinct, [pieces], column, most)) if len(values)]
+    return np.unique(np.concatenate(found)) if found else np.zeros(0)
+
+
+def _distinct(piece: Any, column: Callable[[Any], Any], most: int | None) -> Any:
+    return np.unique(column(piece))[:most]
 
 
 def _numbers(partition: Any, dtype: Any) -> Any:

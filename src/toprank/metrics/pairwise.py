@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from math import fsum
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,8 @@ from sklearn.utils.validation import column_or_1d
 from toprank.exceptions import InputError, Message
 from toprank.metrics._metric import Weights, metric
 from toprank.positive_class import in_order, warn_user
-from toprank.ranking.tie_runs import Floats, label_column, require_present, scores_and_weights, sums_before
+from toprank.ranking.level_rows import LevelPart, level_rows
+from toprank.ranking.tie_runs import Floats, require_present, sums_before
 
 Graph = Literal["full", "chain"] | Sequence[tuple[Any, ...]]
 
@@ -67,26 +70,32 @@ def wmw_score(
     >>> wmw_score([0, 1, 2, 2], [0.1, 0.5, 0.3, 0.9], graph=[(2, 1)])
     0.5
     """
-    y = label_column(y_true, "y_true")
-    score, weight = scores_and_weights(y, y_score, sample_weight)
-    if weight is None:
-        weight = np.ones(len(score))
-    weight = np.ldexp(weight, -np.frexp(weight.max())[1])  # the scale cancels, but products could overflow
-    levels, level = levels_of(y, ordered_levels(y, labels, pos_label, graph, "wmw_score"))
-    order = np.argsort(score)
-    order = order[weight[order] > 0]
-    score, level, weight = score[order], level[order], weight[order]
-    right = pairs = 0.0
-    for block, better, worse in _comparisons(graph, levels, level, weight):
-        right_here, pairs_here = _pairs_in_order(score, block, better, worse)
-        right += right_here
-        pairs += pairs_here
+    choose = partial(_levels_by, labels=labels, pos_label=pos_label, graph=graph)
+    rows = level_rows(y_true, y_score, sample_weight, choose)
+    every = LevelPart(np.zeros(len(rows.levels)), np.arange(len(rows.levels)), rows.masses)
+    pairs = sum(_all_pairs(*one) for one in _comparisons(graph, rows.levels, every))
     if pairs == 0:
         raise ValueError(
             "no pair of rows is ordered by the graph: y_true needs rows of positive weight in two levels that an "
-            f"edge joins, found the levels {levels[np.unique(level)].tolist()}"
+            f"edge joins, found the levels {rows.levels[rows.masses > 0].tolist()}"
         )
-    return min(1.0, float(right / pairs))
+    return min(1.0, fsum(rows.over_parts(_right_pairs, graph, rows.levels)) / pairs)
+
+
+def _levels_by(
+    y: NDArray[Any], levels: NDArray[Any] | None, labels: ArrayLike | None, pos_label: Any, graph: Graph
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The levels and the level number of each row; if the levels are not known, as the user orders them."""
+    return levels_of(y, ordered_levels(y, labels, pos_label, graph, "wmw_score") if levels is None else levels)
+
+
+def _right_pairs(part: LevelPart, graph: Graph, levels: NDArray[Any]) -> float:
+    """Weight of the pairs in the right order whose better row is in a part of the list."""
+    right = 0.0
+    for block, better, worse in _comparisons(graph, levels, part):
+        better[: part.n_below] = 0.0
+        right += _pairs_in_order(part.score, block, better, worse)
+    return right
 
 
 def ordered_levels(
@@ -145,7 +154,7 @@ def levels_of(y: NDArray[Any], labels: ArrayLike | None) -> tuple[NDArray[Any], 
 
 
 def _comparisons(
-    graph: Graph, levels: NDArray[Any], level: NDArray[np.intp], weight: Floats
+    graph: Graph, levels: NDArray[Any], rows: LevelPart
 ) -> Iterator[tuple[NDArray[Any] | None, Floats, Floats]]:
     """Yield (block, better, worse): in each block, rows of weight `better` against rows of weight `worse`.
 
@@ -153,6 +162,7 @@ def _comparisons(
     highest digit in which they differ, among the rows that agree in all higher digits. The chain needs two:
     levels 0-1, 2-3, … and levels 1-2, 3-4, …
     """
+    level, weight = rows.level, rows.weight
     if isinstance(graph, str):
         if graph == "full":
             splits = [(level >> digit) for digit in range((len(levels) - 1).bit_length())]
@@ -195,10 +205,15 @@ def edge_strengths(edges: Iterable[Any], levels: NDArray[Any]) -> dict[int, dict
     return strengths
 
 
-def _pairs_in_order(
-    score: NDArray[Any], block: NDArray[Any] | None, better: Floats, worse: Floats
-) -> tuple[float, float]:
-    """Weight of the pairs (better, worse) of equal block in the right order, and of all of them: O(n log n).
+def _all_pairs(block: NDArray[Any] | None, better: Floats, worse: Floats) -> float:
+    """Weight of all pairs (better, worse) of equal block."""
+    if block is None:
+        return float(better.sum() * worse.sum())
+    return float(np.bincount(block, better) @ np.bincount(block, worse))
+
+
+def _pairs_in_order(score: NDArray[Any], block: NDArray[Any] | None, better: Floats, worse: Floats) -> float:
+    """Weight of the pairs (better, worse) of equal block in the right order: O(n log n).
 
     The rows come in rising order of the score. Within a block and a tie run the sum is
     better · (worse before the run + worse in the run / 2).
@@ -215,7 +230,5 @@ def _pairs_in_order(
         new_block = np.concatenate([[0], np.flatnonzero(changes) + 1])
     run = np.concatenate([[0], np.flatnonzero(new_run) + 1])
     run_better, run_worse = np.add.reduceat(better, run), np.add.reduceat(worse, run)
-    block_worse = np.add.reduceat(worse, new_block)
     below = sums_before(run_worse, np.searchsorted(run, new_block))
-    right = float(run_better @ (below + run_worse / 2))
-    return right, float(np.add.reduceat(better, new_block) @ block_worse)
+    return float(run_better @ (below + run_worse / 2))

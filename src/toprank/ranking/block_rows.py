@@ -19,7 +19,9 @@ from toprank.arrays import Floats, is_dask
 from toprank.matrices.block_order import Order
 from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector
-from toprank.matrices.dask_columns import beside, lengths_of
+from toprank.matrices.dask_columns import beside, distinct, lengths_of
+from toprank.ranking import block_parts
+from toprank.ranking.block_parts import SortedRuns, ends_of_parts, slices_of_parts, together
 from toprank.ranking.tie_runs import (
     ROUNDING,
     Cut,
@@ -29,6 +31,7 @@ from toprank.ranking.tie_runs import (
     group_codes,
     has_label,
     label_column,
+    no_rows,
     positive_rows,
     require_present,
     score_column,
@@ -38,8 +41,6 @@ from toprank.ranking.tie_runs import (
 
 Found = TypeVar("Found")
 
-# Runs of a part that is put together in one place, about, and of a block from one score that it names to the next.
-_PART, _STEP = 2**21, 2**13
 # Labels of a block that are sent: of more than two there is an error.
 _MOST_LABELS = 100
 # From here on not every integer is a float.
@@ -86,14 +87,12 @@ class BlockRows:
 
 def block_rows(y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any, groups: Any) -> BlockRows:
     """Validate the input of a metric, each block beside its rows; an error names the block."""
-    name = "y_score" if is_dask(y_score) else "y_true"
-    lengths = lengths_of(y_score if is_dask(y_score) else y_true)
-    labels, scores = beside(lengths, y_true, "y_true", name), beside(lengths, y_score, "y_score", name)
-    weights, group = (
-        [None] * len(scores) if column is None else beside(lengths, column, of, name)
-        for column, of in ((sample_weight, "sample_weight"), (groups, "groups"))
-    )
-    _check_labels(labels, pos_label)
+    columns = (sample_weight, "sample_weight"), (groups, "groups")
+    labels, scores, weights, group = columns_beside(y_true, y_score, *columns)
+    found = distinct(labels, _MOST_LABELS, checked_labels)
+    if not len(found):
+        raise no_rows()
+    positive_rows(found, pos_label)
     pieces = stored(on_each(_checked, [labels, scores, weights, group], pos_label))
     facts = np.array(fetched(on_each(_facts, [pieces])))
     totals = fsum(facts[:, 1]), fsum(facts[:, 2])
@@ -109,29 +108,36 @@ def block_rows(y_true: Any, y_score: Any, sample_weight: Any, pos_label: Any, gr
     )
 
 
-def _check_labels(labels: Pieces, pos_label: Any) -> None:
-    distinct = [found for found in fetched(on_each(_distinct, [labels])) if len(found)]
-    if not distinct:
-        raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
-    positive_rows(np.concatenate(distinct), pos_label)
+def columns_beside(y_true: Any, y_score: Any, *others: tuple[Any, str]) -> list[Pieces]:
+    """Pieces of the columns of a metric, one beside each other; what is not given is None in each."""
+    name = "y_score" if is_dask(y_score) else "y_true"
+    lengths = lengths_of(y_score if is_dask(y_score) else y_true)
+    columns = (y_true, "y_true"), (y_score, "y_score"), *others
+    return [[None] * len(lengths) if column is None else beside(lengths, column, of, name) for column, of in columns]
 
 
-def _distinct(labels: Any) -> Any:
+def checked_labels(labels: Any) -> Any:
+    """The labels of a block, none of which is missing."""
     column = label_column(np.asarray(labels), "y_true")
     require_present(column, "y_true", "drop such rows")
-    return np.unique(column)[:_MOST_LABELS]
+    return column
 
 
-def _checked(labels: Any, scores: Any, weights: Any, groups: Any, pos_label: Any) -> Rows:
-    """The rows of a block that have a weight."""
+def checked_columns(labels: Any, scores: Any, weights: Any) -> tuple[Any, Any, Floats]:
+    """Labels, scores and weights of a block."""
     labels, score = label_column(np.asarray(labels), "y_true"), score_column(np.asarray(scores), "y_score")
     check_consistent_length(labels, score)
     if score.dtype.kind != "f":
         if len(score) and max(abs(int(score.max())), abs(int(score.min()))) > _LARGEST_INTEGER:
             raise ValueError("scores in blocks must be floats, or integers up to 2**53")
         score = score.astype(np.float64)
+    return labels, score, np.ones(len(labels)) if weights is None else weight_column(labels, np.asarray(weights))
+
+
+def _checked(labels: Any, scores: Any, weights: Any, groups: Any, pos_label: Any) -> Rows:
+    """The rows of a block that have a weight."""
+    labels, score, weight = checked_columns(labels, scores, weights)
     positive = has_label(labels, pos_label)
-    weight = np.ones(len(labels)) if weights is None else weight_column(labels, np.asarray(weights))
     group = None if groups is None else label_column(np.asarray(groups), "groups")
     if group is not None:
         check_consistent_length(labels, group)
@@ -172,85 +178,44 @@ def _sums_around(rows: Rows, score: float) -> Floats:
 # Parts of the list by score.
 
 
-@dataclass(frozen=True)
-class _ScoredRuns:
-    """Tie runs with their scores, in falling order."""
-
-    score: Any
-    positives: Floats
-    negatives: Floats
-
-    @classmethod
-    def of(cls, score: Any, positives: Floats, negatives: Floats) -> _ScoredRuns:
-        """Sort, and add up what has the same score."""
-        order = np.argsort(score)[::-1]
-        score = score[order]
-        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1])) if len(score) else np.zeros(0, np.intp)
-        sums = [np.add.reduceat(of[order], starts) if len(starts) else of[:0] for of in (positives, negatives)]
-        return cls(score[starts], *sums)
-
-    def __getitem__(self, runs: slice) -> _ScoredRuns:
-        return _ScoredRuns(self.score[runs], self.positives[runs], self.negatives[runs])
-
-    def n_from(self, score: Any) -> Any:
-        """How many runs have a score or a larger one."""
-        return len(self.score) - np.searchsorted(self.score[::-1], score, side="left")
-
-    def sums(self, ends: Any) -> Floats:
-        """Weights of the positives and of the negatives from each of some places to the next, and from the last on."""
-        before = [np.append(0.0, np.cumsum(of)) for of in (self.positives, self.negatives)]
-        places = np.concatenate([[0], ends, [len(self.score)]]).astype(np.intp)
-        return np.array([np.diff(of[places]) for of in before])
-
-
 def _parts_by_score(pieces: Pieces, lowest: float | None) -> list[Piece]:
     """Tie runs of parts of the list, the best first, down to a score."""
     runs = stored(on_each(_scored_runs, [pieces]))
-    ends = _ends(np.concatenate(fetched(on_each(_named, [runs], lowest))), lowest)
+    ends = ends_of_parts(runs, lowest)
     sums = np.sum(fetched(on_each(_sums_of_parts, [runs], ends)), axis=0)
     before = np.cumsum(sums, axis=1) - sums
     after = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums
     columns = [[tuple(part) for part in of.T.tolist()][: len(ends)] for of in (before, after)]
-    highs = [np.inf, *ends[:-1].tolist()]
-    slices = [on_each(_runs_between, [[block] * len(ends), highs, ends.tolist()]) for block in runs]
-    return on_each(_put_together, [*slices, *columns])
+    return on_each(_put_together, [*slices_of_parts(runs, ends), *columns])
 
 
-def _ends(named: Floats, lowest: float | None) -> Floats:
-    """The smallest scores of the parts, in falling order; below the last one there is nothing that is needed."""
-    values = np.unique(named)[::-1]
-    n_parts = min(-(-len(named) * _STEP // _PART), len(values))
-    ends = values[np.arange(1, n_parts + 1) * len(values) // n_parts - 1]
-    return ends if lowest is None else np.append(ends[ends > lowest], lowest)
+def _sorted(score: Any, positives: Floats, negatives: Floats) -> SortedRuns:
+    """Sort, and add up what has the same score."""
+    order = np.argsort(score)[::-1]
+    score = score[order]
+    starts = np.flatnonzero(np.append(True, score[1:] != score[:-1])) if len(score) else np.zeros(0, np.intp)
+    sums = tuple(np.add.reduceat(of[order], starts) if len(starts) else of[:0] for of in (positives, negatives))
+    return SortedRuns(score[starts], sums)
 
 
-def _scored_runs(rows: Rows) -> _ScoredRuns:
+def _scored_runs(rows: Rows) -> SortedRuns:
     positives, negatives = np.where(rows.positive, rows.weight, 0.0), np.where(rows.positive, 0.0, rows.weight)
-    return _ScoredRuns.of(rows.score.astype(np.float64), positives, negatives)
+    return _sorted(rows.score.astype(np.float64), positives, negatives)
 
 
-def _named(runs: _ScoredRuns, lowest: float | None) -> Floats:
-    """Some scores, evenly spread, with the smallest one."""
-    some = runs.score if lowest is None else runs.score[: runs.n_from(lowest)]
-    return np.append(some[_STEP - 1 :: _STEP], some[-1:])
-
-
-def _sums_of_parts(runs: _ScoredRuns, ends: Floats) -> Floats:
-    return runs.sums(runs.n_from(ends))
-
-
-def _runs_between(runs: _ScoredRuns, above: float, lowest: float) -> _ScoredRuns:
-    return runs[slice(int(runs.n_from(above)) if np.isfinite(above) else 0, int(runs.n_from(lowest)))]
+def _sums_of_parts(runs: SortedRuns, ends: Floats) -> Floats:
+    """Weights of the positives and of the negatives in each part, and after the last one."""
+    before = [np.append(0.0, np.cumsum(of)) for of in runs.columns]
+    return np.array([np.diff(of[runs.bounds(ends)]) for of in before])
 
 
 def _put_together(*parts_and_ends: Any) -> TieRuns:
     """The tie runs of a part out of those of all blocks."""
     *parts, before, after = parts_and_ends
-    score, positives, negatives = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("score", "positives", "negatives")
-    )
-    runs = _ScoredRuns.of(score, positives, negatives)
-    return TieRuns(runs.positives, runs.negatives, np.zeros(len(runs.score), np.intp), before, after)
+    whole = together(tuple(parts))
+    runs = _sorted(whole.score, *whole.columns)
+    positives, negatives = runs.columns
+    return TieRuns(positives, negatives, np.zeros(len(runs.score), np.intp), before, after)
 
 
 # Parts by group.
@@ -261,7 +226,7 @@ def _parts_by_group(pieces: Pieces) -> list[Piece]:
     found = fetched(on_each(_groups, [pieces]))
     labels, codes = np.unique(np.concatenate([names for names, _ in found if len(names)]), return_inverse=True)
     n_rows = np.bincount(codes, np.concatenate([counts for _, counts in found]))
-    part = (np.cumsum(n_rows) - n_rows) // _PART
+    part = (np.cumsum(n_rows) - n_rows) // block_parts.PART
     firsts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
     members = np.split(labels, firsts[1:])
     slices = [on_each(_rows_of_groups, [[block] * len(members), members]) for block in pieces]

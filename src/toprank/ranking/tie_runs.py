@@ -127,6 +127,11 @@ def without(kind: str, share: str) -> ValueError:
     )
 
 
+def no_rows() -> ValueError:
+    """The error for an empty list."""
+    return ValueError("y_true and y_score are empty; a ranking needs at least one row")
+
+
 def rows_of(
     y_true: Any,
     y_score: Any,
@@ -200,7 +205,7 @@ def scores_and_weights(
     score = score_column(y_score, "y_score")
     check_consistent_length(labels, score)
     if len(score) == 0:
-        raise ValueError("y_true and y_score are empty; a ranking needs at least one row")
+        raise no_rows()
     if sample_weight is None:
         return score, None
     weight = weight_column(labels, sample_weight)
