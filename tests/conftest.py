@@ -63,3 +63,22 @@ def hears_ctrl_c():
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, usual)
+
+
+@pytest.fixture(scope="session")
+def _processes():
+    distributed = pytest.importorskip("distributed")
+    # two runs at a time need a port each
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as processes:
+        yield processes
+
+
+@pytest.fixture(scope="module")
+def cluster(_processes):
+    """A client of two worker processes; where `dask.config` names no scheduler, they do the work."""
+    from distributed import Client
+
+    with Client(_processes) as client:
+        yield client

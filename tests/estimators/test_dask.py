@@ -250,18 +250,6 @@ def test_an_error_says_of_which_block_it_is():
     assert caught.value.__notes__ == ["in block 2 of the rows"]
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as processes,
-        distributed.Client(processes) as client,
-    ):
-        yield client
-
-
 def _sent(dask_worker):
     """Bytes that a worker has sent to others than workers, and to workers, by Dask's own record."""
     log = dask_worker.transfer_outgoing_log

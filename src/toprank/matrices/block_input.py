@@ -83,11 +83,11 @@ def lazy_scores(model: Any, X: Any, dtype: Any) -> Any:
     light = copy(model)
     for name in ("_solution", "feature_names_in_"):  # the names are checked here, once for all blocks
         vars(light).pop(name, None)
-    return row_by_row(_scored, X, light, dtype=dtype)
+    return row_by_row(_scored, X, light, dtype, dtype=dtype)
 
 
-def _scored(block: Any, model: Any) -> Any:
-    return model.decision_function(block)
+def _scored(block: Any, model: Any, dtype: Any) -> Any:
+    return model.decision_function(block) if block.shape[0] else np.zeros(0, dtype)  # no model scores no rows
 
 
 def checked_columns(estimator: Any, X: Any, *, reset: bool) -> Any:

@@ -48,6 +48,10 @@ class BlockMatrix(ProductMatrix):
         pieces = on_each(_matvec, [self.blocks, self.used], self.change, w)
         return BlockVector.of(stored(pieces), self.lengths)
 
+    def zero_scores(self) -> Any:
+        """X w of w = 0, in pieces."""
+        return BlockVector.of(stored(on_each(np.zeros, [self.lengths])), self.lengths)
+
     def stored_scores(self, coef: Any) -> BlockVector:
         """X w in the precision of the rows and of w, as a model gives it."""
         pieces = on_each(_plain_product, [self.blocks, self.used], self.change, coef)
@@ -69,6 +73,12 @@ class BlockMatrix(ProductMatrix):
     def centred_sandwich(self, weights: Any, centre: Floats | None) -> Floats:
         """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ."""
         return self._sum(_sandwich, weights, centre)
+
+    def thinned(self, weights: Any, n_rows: int) -> tuple[BlockMatrix, BlockVector]:
+        """About so many of the rows that have a weight, evenly spread: those of all others are made zero."""
+        counts = np.array(weights.n_true)
+        columns = [(np.cumsum(counts) - counts).tolist()]
+        return self, BlockVector.of(weights.tasks(_thinned, columns, max(1, counts.sum() // n_rows)), self.lengths)
 
     def _sum(self, function: Callable[..., Floats], row_weights: BlockVector, *common: Any) -> Floats:
         tasks = row_weights.tasks(function, [self.blocks, self.used], self.change, *common)
@@ -137,6 +147,12 @@ def _transpose_matvecs(both: tuple[Floats, Floats], block: Any, used: Rows | Non
 
 def _weighted_squares(row_weights: Floats, block: Any, used: Rows | None, change: Any) -> Floats:
     return np.asarray(weighted_squares(entries(block, used, change), row_weights), dtype=np.float64)
+
+
+def _thinned(weights: Floats, first: int, step: int) -> Floats:
+    weighted = weights != 0
+    numbers = first + np.cumsum(weighted) - 1
+    return np.where(weighted & (numbers % step == 0), weights, 0.0)
 
 
 def _sandwich(weights: Floats, block: Any, used: Rows | None, change: Any, centre: Floats | None) -> Floats:

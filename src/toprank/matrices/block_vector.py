@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from toprank.arrays import Floats, Rows
-from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
+from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
 
 # An expression of more stored vectors than this is computed and stored itself.
 _MOST_LEAVES = 4
@@ -246,6 +246,16 @@ def applied(function: Callable[..., Any], *arguments: Any, dtype: Any = np.float
     call = Call(function, tuple(next(expressions) if isinstance(x, BlockVector) else x for x in arguments))
     found = BlockVector(vectors[0].lengths, leaves, call, dtype)
     return found.stored() if len(leaves) > _MOST_LEAVES else found
+
+
+def kept(values: Any) -> Any:
+    """Values that are needed several times: a vector in pieces is computed now, an array is what it is."""
+    return values.stored() if isinstance(values, BlockVector) else values
+
+
+def sum_of(function: Callable[..., Any], *arguments: Any) -> Floats:
+    """The sum over all blocks of the array that a function makes of their pieces of some vectors, and of numbers."""
+    return np.asarray(added_up(applied(function, *arguments).tasks(_itself)), dtype=np.float64)
 
 
 def local_numbers(rows: Rows, offsets: Rows) -> list[Rows]:

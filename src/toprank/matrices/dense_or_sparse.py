@@ -85,6 +85,8 @@ def _csr_sandwich(X: Any, active: Rows, weights: Floats) -> Floats:
 
 def matvec(X: Any, w: Floats) -> Floats:
     """X w, with sums in float64; a large dense X is multiplied in blocks of rows, on all cores."""
+    if isinstance(X, ProductMatrix):
+        return X.matvec(w)
     if not isinstance(X, np.ndarray):
         return np.asarray(X @ w)
     blocks = _blocks(len(X), X.shape[1])
@@ -108,6 +110,20 @@ def weighted_squares(X: Any, row_weights: Floats) -> Floats:
         return X.weighted_squares(row_weights)
     squares = X.multiply(X) if issparse(X) else np.square(X)
     return np.asarray(squares.T @ row_weights)
+
+
+def zero_scores(X: Any) -> Any:
+    """X w of w = 0, which takes no pass."""
+    return X.zero_scores() if isinstance(X, ProductMatrix) else np.zeros(X.shape[0])
+
+
+def thinned(X: Any, weights: Any, n_rows: int) -> tuple[Any, Any]:
+    """About so many of the rows that have a weight, evenly spread, with their weights."""
+    if isinstance(X, ProductMatrix):
+        return X.thinned(weights, n_rows)
+    rows = np.flatnonzero(weights)
+    rows = rows[:: max(1, len(rows) // n_rows)]
+    return (X if len(rows) == X.shape[0] else X[rows]), weights[rows]
 
 
 def _in_double(X: NDArray[Any], block: slice) -> Iterator[tuple[slice, Floats]]:

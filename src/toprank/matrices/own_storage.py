@@ -42,6 +42,14 @@ class ProductMatrix(ABC):
     def centred_sandwich(self, weights: Floats, centre: Floats | None) -> Floats:
         """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ."""
 
+    def zero_scores(self) -> Any:
+        """X w of w = 0, which takes no pass."""
+        return np.zeros(len(self))
+
+    def thinned(self, weights: Any, n_rows: int) -> tuple[Self, Any]:
+        """About so many of the rows that have a weight, evenly spread, with their weights; here all of them."""
+        return self, weights
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -129,6 +129,13 @@ class Boxes:
         positions, numbers = np.unique(np.floor(np.concatenate(point_sets) / width), return_inverse=True)
         return cls(width, positions, tuple(np.split(numbers, ends)))
 
+    @classmethod
+    def at(cls, width: float, positions: Floats, points: Floats) -> Boxes:
+        """Boxes of known positions, in rising order, for some points that lie in them."""
+        without_gaps = positions[-1] - positions[0] == len(positions) - 1
+        numbers = _NONE if without_gaps else np.searchsorted(positions, np.floor(points / width))
+        return cls(width, positions, (numbers,))
+
     def moments(
         self, points: Floats, weights: Floats, which: int = 0, rows: NDArray[Any] | None = None, n_rows: int = 1
     ) -> Floats:

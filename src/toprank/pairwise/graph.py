@@ -51,10 +51,20 @@ class Preferences:
     pair_weights: Floats
 
     @property
+    def masses(self) -> Floats:
+        """The sum of the weights of each level."""
+        return level_masses(self.level, self.weights, len(self.strengths))
+
+    @property
     def total(self) -> float:
         """The sum of the weights of all pairs."""
-        mass = np.bincount(self.level, self.weights, minlength=len(self.strengths))
-        return float(mass @ self.strengths @ mass) + float(self.pair_weights.sum())
+        masses = self.masses
+        return float(masses @ self.strengths @ masses) + float(self.pair_weights.sum())
+
+
+def level_masses(level: Ints, weights: Floats, n_levels: int) -> Floats:
+    """The sum of the weights of each level."""
+    return np.asarray(np.bincount(level, weights, minlength=n_levels), dtype=np.float64)
 
 
 def check_pairs(pairs: ArrayLike | None, pair_weight: ArrayLike | None, n_rows: int) -> tuple[Ints, Floats]:

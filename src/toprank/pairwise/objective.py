@@ -6,16 +6,21 @@ For levels with a preference graph every sum over pairs is a sum over sources at
 sources of a target are the rows of the levels that an edge joins to its own. With boxes the moments of each level are
 taken once, those of the joined levels are added up, and each row is evaluated once: the number of levels hardly
 matters.
+
+Rows may be in blocks (`block_objective.py`): then scores, weights, levels and derivatives are `BlockVector`s, and there
+are no explicit pairs.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from toprank.arrays import Floats, Mask
+from toprank.matrices.block_vector import kept
 from toprank.pairwise.boxes import Boxes, expansion
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.pair_sums import fast_or_direct_sum
@@ -41,8 +46,9 @@ class PairLoss:
         self.better = np.ascontiguousarray(strengths.T)
         self.both = strengths + strengths.T
         self.has_graph = bool(strengths.any())
+        self.has_pairs = len(preferences.pairs) > 0
 
-    def __call__(self, scores: Floats) -> LossPoint:
+    def __call__(self, scores: Any) -> LossPoint:
         """The loss at the scores of all rows."""
         # only differences count; far from zero they would have fewer digits
         return LossPoint(self, scores - scores.mean())
@@ -51,15 +57,16 @@ class PairLoss:
 class LossPoint:
     """Value and derivatives of a `PairLoss` at given scores, each computed on first use."""
 
-    def __init__(self, loss: PairLoss, scores: Floats) -> None:
+    def __init__(self, loss: PairLoss, scores: Any, boxes: Boxes | None = None) -> None:
         self.loss = loss
         self.scores = scores
+        self._known_boxes = boxes
 
     @cached_property
     def value(self) -> float:
         """The loss F."""
         loss, weights = self.loss, self.loss.preferences.weights
-        value = -float(loss.preferences.pair_weights @ log_expit(self._margins))
+        value = -float(loss.preferences.pair_weights @ log_expit(self._margins)) if loss.has_pairs else 0.0
         if loss.has_graph:
             if self._in_boxes:
                 polynomials = self._polynomials("log_sigmoid", self._moments, loss.worse)
@@ -69,16 +76,16 @@ class LossPoint:
         return value / loss.total
 
     @cached_property
-    def gradient(self) -> Floats:
+    def gradient(self) -> Any:
         """The derivative of F by each score."""
-        loss = self.loss
-        slopes = np.zeros(len(self.scores))
-        self._add_differences(slopes, -loss.preferences.pair_weights * expit(-self._margins))
+        loss, slopes = self.loss, 0.0
+        if loss.has_pairs:
+            slopes = self._differences(-loss.preferences.pair_weights * expit(-self._margins))
         if loss.has_graph:
-            slopes += loss.preferences.weights * self._graph_slopes()
+            slopes = slopes + loss.preferences.weights * self._graph_slopes()
         return slopes / loss.total
 
-    def _graph_slopes(self) -> Floats:
+    def _graph_slopes(self) -> Any:
         """At each row: σ(s − s') summed over the better rows s' minus σ(s' − s) summed over the worse ones."""
         loss, weights = self.loss, self.loss.preferences.weights
         if self._in_boxes and loss.summation == "exact":
@@ -88,26 +95,27 @@ class LossPoint:
         )
 
     @cached_property
-    def curvature(self) -> Floats:
+    def curvature(self) -> Any:
         """The diagonal of the Hessian of F."""
         loss = self.loss
-        diagonal = np.zeros(len(self.scores))
-        for rows in loss.preferences.pairs.T:
-            diagonal += np.bincount(rows, self._pair_curvature, len(diagonal))
+        diagonal: Any = 0.0
+        if loss.has_pairs:
+            both = (np.bincount(of, self._pair_curvature, len(self.scores)) for of in loss.preferences.pairs.T)
+            diagonal = np.add(*both)
         if loss.has_graph:
-            diagonal += loss.preferences.weights * self._own_curvature
+            diagonal = diagonal + loss.preferences.weights * self._own_curvature
         return diagonal / loss.total
 
-    def hessian_product(self, direction: Floats) -> Floats:
+    def hessian_product(self, direction: Any) -> Any:
         """The Hessian of F times a direction in the space of scores."""
-        loss, weights = self.loss, self.loss.preferences.weights
+        loss, weights, product = self.loss, self.loss.preferences.weights, 0.0
         direction = direction - direction.mean()  # the Hessian does not see a constant, but rounding errors would
-        product = np.zeros(len(direction))
-        if len(loss.preferences.pairs):
+        if loss.has_pairs:
             better, worse = loss.preferences.pairs.T
-            self._add_differences(product, self._pair_curvature * (direction[better] - direction[worse]))
+            product = self._differences(self._pair_curvature * (direction[better] - direction[worse]))
         if loss.has_graph:
-            product += weights * (self._own_curvature * direction - self._curvature_sums(weights * direction))
+            sums = self._curvature_sums(weights * direction)
+            product = product + weights * (self._own_curvature * direction - sums)
         return product / loss.total
 
     @cached_property
@@ -117,16 +125,16 @@ class LossPoint:
         return polynomials
 
     @cached_property
-    def _own_curvature(self) -> Floats:
+    def _own_curvature(self) -> Any:
         """σ'(s − s') summed over all rows s' that an edge joins: the derivative of the slopes by s."""
         if not self._in_boxes or self.loss.summation == "erfc":
             return self._curvature_sums(self.loss.preferences.weights)
         derivative = np.zeros_like(self._slope_polynomials)
         degrees = np.arange(1, derivative.shape[2])
         derivative[:, :, :-1] = self._slope_polynomials[:, :, 1:] * (2 / self._boxes.width * degrees)
-        return self._at_rows(derivative)
+        return kept(self._at_rows(derivative))
 
-    def _curvature_sums(self, weights: Floats) -> Floats:
+    def _curvature_sums(self, weights: Any) -> Any:
         """σ'(s − s') summed with given weights over all rows s' that an edge joins."""
         if not self._in_boxes:
             return self._sum_in_parts("sigmoid_derivative", weights, self.loss.both)
@@ -142,15 +150,14 @@ class LossPoint:
     def _pair_curvature(self) -> Floats:
         return np.asarray(self.loss.preferences.pair_weights * expit(self._margins) * expit(-self._margins))
 
-    def _add_differences(self, rows: Floats, by_pair: Floats) -> None:
-        """Add a number of each pair to its better row and subtract it from its worse row."""
-        better, worse = self.loss.preferences.pairs.T
-        if len(better):
-            rows += np.bincount(better, by_pair, len(rows)) - np.bincount(worse, by_pair, len(rows))
+    def _differences(self, by_pair: Floats) -> Any:
+        """Of each row the numbers of the pairs where it is the better one, minus those where it is the worse one."""
+        better, worse = (np.bincount(of, by_pair, len(self.scores)) for of in self.loss.preferences.pairs.T)
+        return better - worse
 
     @cached_property
     def _boxes(self) -> Boxes:
-        return Boxes.of(1.0, self.scores)
+        return Boxes.of(1.0, self.scores) if self._known_boxes is None else self._known_boxes
 
     @cached_property
     def _in_boxes(self) -> bool:
@@ -162,7 +169,7 @@ class LossPoint:
     def _moments(self) -> Floats:
         return self._moments_of(self.loss.preferences.weights)
 
-    def _moments_of(self, weights: Floats) -> Floats:
+    def _moments_of(self, weights: Any) -> Floats:
         preferences = self.loss.preferences
         return self._boxes.moments(self.scores, weights, 0, preferences.level, len(preferences.strengths))
 
@@ -175,7 +182,7 @@ class LossPoint:
         """Whether a level has rows in a box; weights are positive."""
         return np.asarray(self._moments[:, :, 0] > 0)
 
-    def _at_rows(self, polynomials: Floats) -> Floats:
+    def _at_rows(self, polynomials: Floats) -> Any:
         return self._boxes.values(self.scores, polynomials, 0, self.loss.preferences.level)
 
     def _sum_in_parts(self, function: str, weights: Floats, joined: Floats) -> Floats:

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from toprank.arrays import Floats, Mask
+from toprank.arrays import Floats, Mask, is_dask
 from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, check_square
 from toprank.checks import require_count
+from toprank.matrices.dask_columns import beside, distinct, lengths_of
 from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
 from toprank.matrices.features import draw_rows, expansion_scores, inverse_root, kernel_columns
 from toprank.matrices.kernel import Kernel
@@ -98,7 +99,7 @@ class PreferenceRanker(Estimator, ABC):
         """Learn from rows of positive weight, which are those of the user where `kept`."""
 
     @abstractmethod
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Any) -> Any:
         """Scores of rows."""
 
     def fit(
@@ -136,10 +137,10 @@ class PreferenceRanker(Estimator, ABC):
                 "or pairs="
             )
         with anew_or_unchanged(self):
-            self._fit(X, y, sample_weight, pairs, pair_weight)
+            (self._fit_blocks if is_dask(X) else self._fit)(X, y, sample_weight, pairs, pair_weight)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The same as `decision_function`: a ranker predicts scores, not levels.
 
         {rows_and_scores}
@@ -164,7 +165,8 @@ class PreferenceRanker(Estimator, ABC):
             Share of the preferred pairs in the right order, see `toprank.metrics.wmw_score`.
         """
         scores = self.decision_function(X)
-        known = self.classes_ is not None and np.isin(y, self.classes_).all()
+        found = distinct(beside(lengths_of(y), y, "y")) if is_dask(y) else y
+        known = self.classes_ is not None and np.isin(found, self.classes_).all()
         labels = self.classes_ if known else self.labels
         return wmw_score(y, scores, graph=self.graph, labels=labels, sample_weight=sample_weight)
 
@@ -178,6 +180,10 @@ class PreferenceRanker(Estimator, ABC):
         check_magnitude(X)
         with one_blas_thread():
             self._fit_rows(X if kept.all() else X[kept], preferences, kept)
+
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, pairs: Any, pair_weight: Any) -> None:
+        """Learn from Dask arrays: here they are gathered in one memory."""
+        self._fit(X, y, sample_weight, pairs, pair_weight)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, NDArray[Any] | None]:
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -198,20 +204,26 @@ class PreferenceRanker(Estimator, ABC):
         if y is None:
             self.classes_, level, strengths = None, np.zeros(len(weights), np.int64), np.zeros((1, 1))
         else:
-            labels = ordered_levels(y, self.labels, self.pos_label, self.graph, type(self).__name__)
-            self.classes_, level = levels_of(y, labels)
-            strengths = strength_matrix(self.graph, self.classes_)
+            self.classes_, level, strengths = self._levels_among(y)
         pair_weights = pair_weights * weights[pairs].prod(axis=1)
         used = pair_weights > 0
         new_number = np.cumsum(kept) - 1
         level = np.ascontiguousarray(level[kept], dtype=np.int64)
         preferences = Preferences(level, strengths, weights[kept], new_number[pairs[used]], pair_weights[used])
+        self._require_some(preferences)
+        return preferences, kept
+
+    def _levels_among(self, y: NDArray[Any]) -> tuple[NDArray[Any], Any, Floats]:
+        """The levels from worst to best, the level of each label, and the strengths of the preferences."""
+        levels, level = levels_of(y, ordered_levels(y, self.labels, self.pos_label, self.graph, type(self).__name__))
+        return levels, level, strength_matrix(self.graph, levels)
+
+    def _require_some(self, preferences: Preferences) -> None:
         if not preferences.total > 0:
             raise ValueError(
                 "no row is preferred to another: y needs rows of positive weight in two levels that an edge of the "
                 f"graph joins, but has only one class or none of them; levels: {self.classes_}"
             )
-        return preferences, kept
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -258,12 +270,18 @@ class KernelRanker(PreferenceRanker):
     def _check_parameters(self) -> None:
         require_count("n_components", self.n_components)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
+    def decision_function(self, X: Any) -> Any:
         """Score rows: larger is better. Only differences of scores have a meaning.
+
+        Of a Dask array or dataframe it is a Dask array, not yet computed.
 
         {rows_and_scores}
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from toprank.matrices.block_input import lazy_scores
+
+            return lazy_scores(self, X, (self.coef_ if self.kernel_form_ == "linear" else self.dual_coef_).dtype)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self.kernel_form_ == "linear":
             return np.asarray(X @ self.coef_[0])

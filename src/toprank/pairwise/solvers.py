@@ -5,6 +5,8 @@ r"""Two ways to minimise a penalised loss of the scores.
 f is strongly convex with constant α, so no w has a value below :math:`f(w) - \|\nabla f(w)\|^2 / (2\alpha)`. Both
 solvers stop when this bound on the suboptimality is at most `tol` times the value, but not before the first step: under
 a large penalty, or with tiny features, the solution is hardly better than zero, but it ranks, and zero does not.
+
+X is read by its operations, and what is a number for each row is an array or, for rows in blocks, a `BlockVector`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
+from toprank.matrices.dense_or_sparse import (
+    matvec,
+    sandwich,
+    thinned,
+    transpose_matvec,
+    weighted_squares,
+    zero_scores,
+)
 from toprank.solvers.problem import Recorder
 
 HISTORY = ("iteration", "passes", "seconds", "objective", "gradient_norm", "suboptimality")
@@ -142,7 +151,7 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
        pass is needed.
     """
     w = np.zeros(problem.X.shape[1])
-    point = problem.point(w, problem.loss(np.zeros(problem.X.shape[0])))
+    point = problem.point(w, problem.loss(zero_scores(problem.X)))
     preconditioner = Preconditioner(problem.X, point.loss.curvature, _SAMPLE)
     first_norm = float(np.linalg.norm(point.gradient))
     n_iter = n_inner = 0
@@ -190,9 +199,7 @@ class Preconditioner:
 
     def __init__(self, X: Any, weights: Floats, n_rows: int) -> None:
         n_columns = X.shape[1]
-        rows = np.flatnonzero(weights)
-        rows = rows[:: max(1, len(rows) // max(n_rows, 4 * n_columns))]
-        sample, w = (X if len(rows) == X.shape[0] else X[rows]), weights[rows]
+        sample, w = thinned(X, weights, max(n_rows, 4 * n_columns))
         self.curvature = float(weights.sum())
         w = w * (self.curvature / float(w.sum()))
         mean = transpose_matvec(sample, w) / self.curvature
@@ -241,7 +248,7 @@ def solve_ncg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 10_000) ->
        Scores are linear in w, so that no pass is needed.
     2. The next direction is −∇f + β·direction, β = max(0, ∇f⁺·(∇f⁺ − ∇f) / ‖∇f‖²).
     """
-    point = problem.point(np.zeros(problem.X.shape[1]), problem.loss(np.zeros(problem.X.shape[0])))
+    point = problem.point(np.zeros(problem.X.shape[1]), problem.loss(zero_scores(problem.X)))
     direction, step = -point.gradient, None
     n_iter = 0
     problem.record(0, point)

@@ -11,6 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from toprank.arrays import Mask
 from toprank.checks import require_choice, require_count, require_positive
+from toprank.exceptions import InputError
+from toprank.matrices.block_tasks import naming_failed
+from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.pairwise.block_levels import BlockPreferences, rows_in_levels
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.pair_sums import check_summation
 from toprank.pairwise.preference_ranker import FOUND_STATE, KERNEL_FORM_STATE, LEVELS_STATE, KernelRanker
@@ -135,12 +139,44 @@ class WMWRanker(KernelRanker):
         if self.max_iter is not None:
             require_count("max_iter", self.max_iter)
 
-    def _fit_rows(self, X: Any, preferences: Preferences, kept: Mask) -> None:
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, pairs: Any, pair_weight: Any) -> None:
+        self._check_for_blocks(pairs, pair_weight)
+        matrix, preferences = rows_in_levels(self, X, y, sample_weight, self._levels_among)
+        self._require_some(preferences)
+        with one_blas_thread(), naming_failed(matrix.blocks):
+            self._fit_rows(matrix, preferences, np.zeros(0, np.bool_))  # no model of blocks names rows
+
+    def _check_for_blocks(self, pairs: Any, pair_weight: Any) -> None:
+        """Refuse what needs all rows in one memory."""
+        if pairs is not None or pair_weight is not None:
+            raise InputError.saying(
+                "pairs= are of rows in one memory, and X is of Dask; give levels as y, or gather X by X.compute()"
+            )
+        if self.kernel != "linear":
+            raise InputError.of(
+                "kernel",
+                self.kernel,
+                "must be 'linear' for rows of Dask",
+                "map the blocks to features first, or gather X by X.compute()",
+            )
+        if self.summation != "exact":
+            raise InputError.of("summation", self.summation, "must be 'exact' for rows of Dask", "leave it out")
+
+    def _loss(self, preferences: Preferences) -> Any:
+        """The loss of some preferences, whose rows are in one memory or in blocks."""
+        if isinstance(preferences, BlockPreferences):
+            from toprank.pairwise.block_objective import BlockPairLoss  # imports numba
+
+            return BlockPairLoss(preferences)
         from toprank.pairwise.objective import PairLoss  # imports numba
+
+        return PairLoss(preferences, self.summation, self.eps)
+
+    def _fit_rows(self, X: Any, preferences: Preferences, kept: Mask) -> None:
         from toprank.pairwise.solvers import Problem, solve_ncg, solve_newton_cg
 
         features, to_dual = self._features(X, kept, preferences.weights)
-        loss = PairLoss(preferences, self.summation, self.eps)
+        loss = self._loss(preferences)
         problem = Problem(features, loss, float(self.alpha), self.verbose)
         limit = {} if self.max_iter is None else {"max_iter": self.max_iter}
         solution = (solve_newton_cg if self.solver == "newton-cg" else solve_ncg)(problem, tol=self.tol, **limit)
@@ -148,7 +184,7 @@ class WMWRanker(KernelRanker):
         self.n_iter_ = solution.n_iter
         self.history_ = {name: np.asarray(values) for name, values in problem.recorder.rows.items()}
         if self.summation == "erfc":
-            exact = PairLoss(preferences)
+            exact = type(loss)(preferences)
             point = Problem(features, exact, problem.alpha).point(point.w, exact(point.loss.scores))
         self.objective_ = point.objective
         self.gradient_norm_ = float(np.linalg.norm(point.gradient))
