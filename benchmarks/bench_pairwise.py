@@ -1,12 +1,13 @@
 """Pairwise ranking: the fast sums, the two solvers, and a large fit.
 
-    python benchmarks/bench_pairwise.py sums | errors | solvers | large [--sets Diabetes,Abalone] [--repeat 5]
+    python benchmarks/bench_pairwise.py sums | errors | solvers | large | blocks [--sets Diabetes,Abalone] [--repeat 5]
 
 All figures are ratios within one run; times are the best of several, taken in turn. `solvers` reads the data
 folder that TOPRANK_DATA names. The tables of the RankNCG paper: `python -m benchmarks.tables rankncg`.
 """
 
 import argparse
+import pickle
 import time
 import warnings
 
@@ -129,10 +130,44 @@ def large(arguments):
         )
 
 
+def blocks(arguments):
+    """Rows in 4 blocks of Dask, in this thread: what the client receives, and processor time against one memory."""
+    import dask
+    from dask import array
+
+    compute, sent = dask.compute, []
+
+    def counting(*tasks, **options):
+        found = compute(*tasks, **options)
+        sent.append(sum(len(pickle.dumps(part, 5)) for part in found))
+        return found
+
+    dask.compute = counting
+    travels = f"{'trips':>5} {'KB a trip':>9} {'most KB':>8}"
+    print(f"{'rows':>9} {'levels':>6} {'steps':>5} {'passes':>6} {travels} {'time':>5}")
+    for n, n_levels in ((50_000, 5), (100_000, 5), (200_000, 5), (400_000, 5), (50_000, 50), (50_000, 500)):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, 20))
+        noisy = X @ rng.normal(size=20) + 4 * rng.normal(size=n)
+        y = np.digitize(noisy, np.quantile(noisy, np.arange(1, n_levels) / n_levels))
+        dask_X, dask_y = array.from_array(X, chunks=(n // 4, 20)), array.from_array(y, chunks=n // 4)
+        times = []
+        for given in ((X, y), (dask_X, dask_y)):
+            with dask.config.set(scheduler="synchronous"):
+                WMWRanker().fit(*given)
+                sent.clear()
+                start = time.process_time()
+                model = WMWRanker().fit(*given)
+                times.append(time.process_time() - start)
+        steps, passes = model.n_iter_, model.history_["passes"][-1]
+        travelled = f"{len(sent):5} {np.mean(sent) / 1e3:9.1f} {max(sent) / 1e3:8.0f}"
+        print(f"{n:9,} {n_levels:6} {steps:5} {passes:6.0f} {travelled} {times[1] / times[0]:5.2f}", flush=True)
+
+
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["sums", "errors", "solvers", "large"])
+    parser.add_argument("part", choices=["sums", "errors", "solvers", "large", "blocks"])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None)
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()

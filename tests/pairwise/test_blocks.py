@@ -244,8 +244,9 @@ def test_an_error_says_of_which_block_it_is():
 def test_scores_in_too_many_boxes_are_an_error(monkeypatch):
     X, y = ordinal(200)
     monkeypatch.setattr(block_objective, "MAX_CELLS", 10)
-    with pytest.raises(ValueError, match=r"intervals of length one, with 4 levels too many.*larger alpha"):
-        WMWRanker().fit(*in_blocks(X, (60, 140), y))
+    for spread in (1.0, 1e5):  # of wide scores each block names some boxes only
+        with pytest.raises(ValueError, match=r"intervals of length one, with 4 levels too many.*larger alpha"):
+            WMWRanker(alpha=1e-9).fit(*in_blocks(spread * X, (60, 140), y))
 
 
 def test_constant_columns_and_tiny_weights():

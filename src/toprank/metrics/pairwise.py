@@ -44,9 +44,9 @@ def wmw_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
+    y_true : array-like or Dask array of shape (n,)
         Ordinal labels, larger for better.
-    y_score : array-like of shape (n,)
+    y_score : array-like or Dask array of shape (n,)
         Scores, larger for better.
     graph : {"full", "chain"} or list of edges, default="full"
         "full": every level against every lower one. "chain": every level against the next lower one. Edges:

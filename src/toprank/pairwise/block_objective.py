@@ -56,7 +56,8 @@ class BlockBoxes(Boxes):
         """Boxes of all points; where there would be many, the empty ones are left out."""
         positions = boxes_between(smallest, largest, _WIDTH, _POINTS)
         if positions is None:
-            positions = combined(points.tasks(_occupied), np.union1d)
+            # a block sends at most one box more than there may be
+            positions = combined(points.tasks(_occupied, (), MAX_CELLS + 1), np.union1d)
         if n_levels * len(positions) > MAX_CELLS:
             raise InputError.saying(
                 "the scores lie in {n_boxes:,} intervals of length one, with {n_levels:,} levels too many for rows in "
@@ -75,8 +76,8 @@ class BlockBoxes(Boxes):
         return applied(_values, points, rows, self.positions, polynomials)
 
 
-def _occupied(points: Floats) -> Floats:
-    return np.unique(np.floor(points / _WIDTH))
+def _occupied(points: Floats, most: int) -> Floats:
+    return np.unique(np.floor(points / _WIDTH))[:most]
 
 
 def _moments(points: Floats, weights: Floats, rows: Any, positions: Floats, n_rows: int) -> Floats:

@@ -117,7 +117,7 @@ class PreferenceRanker(Estimator, ABC):
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Rows to learn from; standardise them first. float32 stays float32. For a precomputed kernel: the kernel
-            matrix of the rows.
+            matrix of the rows. `WMWRanker` takes Dask arrays and dataframes in place, others gather them.
         y : array-like of shape (n_samples,), optional
             Ordinal labels, larger for better unless `labels` says otherwise; None if only pairs are given.
         sample_weight : array-like of shape (n_samples,), optional
@@ -152,9 +152,9 @@ class PreferenceRanker(Estimator, ABC):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dataframe, Dask array} of shape (n_samples, n_features)
             Rows to score.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask array of shape (n_samples,)
             Their levels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.

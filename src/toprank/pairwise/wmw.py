@@ -38,6 +38,9 @@ class WMWRanker(KernelRanker):
     Pairs are never enumerated: value, gradient and Hessian cost O(n) per evaluation, to machine precision, besides the
     products with X.
 
+    X may be a Dask array, dense or of sparse blocks, or a Dask dataframe, with levels as y: rows and scores stay with
+    the blocks, and the optimum is the same. A kernel, pairs and other summations than "exact" need one memory.
+
     Parameters
     ----------
     alpha : float, default=0.001
