@@ -162,8 +162,6 @@ def test_what_is_wrong_is_named():
         fit(dX, np.arange(200))
     with pytest.raises(ValueError, match="TopMeanK, PatMat and PatMatNP do"):
         toprank.GrillNP(tau=0.1).fit(dX, dy)
-    with pytest.raises(ValueError, match="TopMeanK, PatMat and PatMatNP do"):
-        toprank.TauFPL(tau=0.1, kernel="rbf").fit(dX, dy)
     with pytest.raises(ValueError, match="one of 'auto', 'newton' for TauFPL on Dask arrays"):
         toprank.TauFPL(tau=0.1, solver="pairs").fit(dX, dy)
     with pytest.raises(ValueError, match="4 features"):
@@ -278,6 +276,18 @@ def test_a_cluster_of_two_processes(cluster):
     dX, dy, _ = in_blocks(X, y, (500,) * 4)
     assert 0 < sent < 250_000
     assert model.coef_ == pytest.approx(toprank.base.clone(model).fit(dX, dy).coef_, rel=1e-9)
+
+
+def test_features_on_a_cluster_of_two_processes(cluster):
+    X, y = rows(600)
+    dX, dy, _ = in_blocks(X, y, (100, 300, 0, 200), sparse=True)
+    model = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-6, kernel="rbf", approximation="nystroem", random_state=0)
+    model.set_params(n_components=20, cache_size=0.02, threshold="trained")  # features of the first block are kept
+    expected = toprank.base.clone(model).fit(dX, dy)
+    with dask.config.set(scheduler=None):
+        model.fit(dX.persist(), dy.persist())
+        scores = model.decision_function(dX).compute()
+    assert scores == pytest.approx(expected.decision_function(X), rel=1e-9, abs=1e-9)
 
 
 class _Killer:

@@ -515,7 +515,7 @@ def test_low_rank_of_nothing(model):
 
 
 def test_features_take_the_place_of_a_kernel_of_very_many_rows(monkeypatch):
-    monkeypatch.setattr("toprank.estimators._base.MOST_ROWS_OF_A_KERNEL", 149)
+    monkeypatch.setattr("toprank.estimators._kernels.MOST_ROWS_OF_A_KERNEL", 149)
     X, y = ring()
     given = {"n_components": 30, "random_state": 0}
     with pytest.warns(ApproximationWarning, match="of 150 rows would take very long, .* 30 Nyström features") as caught:

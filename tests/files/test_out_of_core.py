@@ -119,6 +119,17 @@ def test_numpy_files_and_a_sample(tmp_path, monkeypatch):
         assert directions[0] @ directions[1] > 0.995 * np.prod([np.linalg.norm(w) for w in directions])
 
 
+def test_features_in_place_of_a_kernel(parquet, tmp_path, monkeypatch):
+    monkeypatch.setattr(out_of_core, "_BLOCK_FEATURES", 4000)
+    estimator = PatMatNP(tau=0.1, kernel="rbf", approximation="fourier", n_components=20, random_state=0)
+    estimator.set_params(tol=1e-6, threshold="trained")
+    options = {"target": "fraud", "ignore": ["when"], "holdout": 0}
+    expected = fit_file(parquet, estimator, out_of_core=False, watcher=Notes(), **options)
+    found = fit_file(parquet, estimator, out_of_core=True, watcher=Notes(), **options)
+    first, second = (scores_of(parquet, model, tmp_path) for model in (expected, found))
+    assert second == pytest.approx(first, abs=1e-4 * np.abs(first).max())
+
+
 def test_it_is_chosen_by_size_against_memory(parquet, monkeypatch):
     monkeypatch.setattr(out_of_core, "free_memory", lambda: 1e5)
     watcher = Notes()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, has_fit_parameter
 from toprank.arrays import Floats, Mask, is_dask
 from toprank.decision._labels import Coding, coding_of
 from toprank.exceptions import InputError
+from toprank.matrices.block_draw import random_numbers, row_numbers
 from toprank.matrices.block_order import Order
 from toprank.matrices.block_statistics import kth_largest
 from toprank.matrices.block_tasks import Pieces, fetched, on_each, stored
@@ -93,8 +94,7 @@ def held_out_rows(candidates: BlockVector, share: float, shuffle: bool, random_s
     """
     n = int(np.ceil(share * int(np.count_nonzero(candidates))))
     seed = int(check_random_state(random_state).randint(2**31)) if shuffle else None
-    columns = [candidates.offsets[:-1].tolist(), list(candidates.lengths)]
-    keys = BlockVector.of(stored(on_each(_keys, columns, seed)), candidates.lengths)
+    keys = (row_numbers(candidates) if seed is None else random_numbers(candidates, seed)).stored()
     smallest = kth_largest(keys[candidates], n)
     held_out: BlockVector = candidates & (keys >= smallest)
     return held_out.stored(), smallest
@@ -102,8 +102,7 @@ def held_out_rows(candidates: BlockVector, share: float, shuffle: bool, random_s
 
 def before(rows: BlockVector, number: float) -> BlockVector:
     """Which rows come before that of a number."""
-    numbers = on_each(_keys, [rows.offsets[:-1].tolist(), list(rows.lengths)], None)
-    earlier: BlockVector = BlockVector.of(numbers, rows.lengths) < number
+    earlier: BlockVector = row_numbers(rows) < number
     return earlier
 
 
@@ -154,19 +153,6 @@ def _coded(labels: Any, coding: Coding) -> Any:
 def _weights_of(chosen: Mask, *weights: Any) -> Floats:
     """Weights of which those of the rows that are not chosen are zero."""
     return np.where(chosen, np.asarray(weights[0], dtype=np.float64) if weights else 1.0, 0.0)
-
-
-def _keys(first: int, length: int, seed: int | None) -> Floats:
-    """The numbers of rows, or of a seed numbers in [0, 1) that look random (the mixing of splitmix64)."""
-    numbers = np.arange(first, first + length)
-    if seed is None:
-        return numbers.astype(np.float64)
-    with np.errstate(over="ignore"):
-        mixed = (numbers.astype(np.uint64) + np.uint64(1 + (seed << 32))) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed ^= mixed >> np.uint64(31)
-    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
 def _best(scores: Any, count: int) -> Mask:

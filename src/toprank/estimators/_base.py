@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -26,18 +25,8 @@ from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._documentation import SHARED_TEXT
 from toprank.estimators._rows import check_rows, rows_to_score, training_rows
 from toprank.estimators._weights import usable_weights
-from toprank.estimators.back_ends import (
-    KEPT,
-    KEPT_RELATIONS,
-    BackEnd,
-    Expansion,
-    Features,
-    Kept,
-    Linear,
-    Task,
-    scores_of,
-)
-from toprank.exceptions import ApproximationWarning, DegenerateSolutionWarning, InputError, Message
+from toprank.estimators.back_ends import BackEnd, Kept, Linear, Task, scores_of
+from toprank.exceptions import DegenerateSolutionWarning, InputError, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Threshold
@@ -47,8 +36,6 @@ from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kin
 from toprank.solvers.problem import Solution, without_noise
 from toprank.solvers.registry import check_solver, solver_names
 
-# Rows beyond which "auto" replaces a kernel by features.
-MOST_ROWS_OF_A_KERNEL = 50_000
 # Rules for what a model has whatever its direction is made of.
 COMMON_STATE = {
     **FEATURES,
@@ -142,25 +129,39 @@ class TopClassifier(BinaryClassifier):
     @property
     def takes_blocks(self) -> bool:
         """Whether, with its parameters, it learns from rows in blocks."""
-        return Linear in self._back_ends() and self._formulation().is_convex
+        return self._formulation().is_convex
+
+    @property
+    def n_features_in_blocks(self) -> int:
+        """Number of features that a row in blocks gets in place of a kernel."""
+        return 0
 
     def _block_task(self, X: Any, y: Any, sample_weight: Any) -> tuple[type[BackEnd], Task]:
         """What to fit to rows in blocks, and by what."""
         from toprank.estimators._blocks import labelled_blocks
-        from toprank.estimators.block_back_end import Blocks
 
         formulation = self._formulation()
         if not self.takes_blocks:
-            raise InputError.saying(
-                "{name} takes no Dask arrays as it is here; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP "
-                "do, with {kernel='linear'} and {approximation='auto'}",
-                name=type(self).__name__,
-            )
-        check_solver(self.solver, formulation, [Blocks.matrix], f"{type(self).__name__} on Dask arrays")
+            raise self._no_blocks()
+        back_end_of = self._block_back_end()
+        check_solver(self.solver, formulation, [back_end_of.matrix], f"{type(self).__name__} on Dask arrays")
         rows = labelled_blocks(self, X, y, sample_weight)
         numbers = np.zeros(0, np.intp)  # no model of blocks names rows
         settings = self.get_params(deep=False)
-        return Blocks, Task(rows.X, rows.positive, rows.weights, numbers, formulation, settings)
+        return back_end_of, Task(rows.X, rows.positive, rows.weights, numbers, formulation, settings)
+
+    def _no_blocks(self) -> InputError:
+        """Why it does not learn from rows in blocks."""
+        return InputError.saying(
+            "{name} takes no Dask arrays; TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP do",
+            name=type(self).__name__,
+        )
+
+    def _block_back_end(self) -> type[BackEnd]:
+        """What the direction is made of where the rows are in blocks."""
+        from toprank.estimators.block_back_end import Blocks
+
+        return Blocks
 
     def _task(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[type[BackEnd], Task]:
         """What to fit to rows in one memory, and by what."""
@@ -303,66 +304,4 @@ class TopClassifier(BinaryClassifier):
         tags = super().__sklearn_tags__()
         # predict selects the top of the list, as few rows as the threshold says; accuracy over all rows is not its aim
         tags.classifier_tags.poor_score = True
-        return tags
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class KernelClassifier(TopClassifier):
-    """Base of the estimators with a convex formulation: linear, or with a kernel."""
-
-    saved_state: ClassVar[Schema] = Schema({**COMMON_STATE, **KEPT}, relations=KEPT_RELATIONS)
-
-    kernel: str | Callable[[Any, Any], Any] = "linear"
-    gamma: str | float = "scale"
-    degree: float = 3
-    coef0: float = 0.0
-    approximation: str | None = "auto"
-    n_components: int = 500
-    cache_size: float = 500
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        require_positive("cache_size", self.cache_size, "use a number of megabytes such as 500")
-        if self.approximation not in ("auto", None, "nystroem", "fourier"):
-            raise ValueError(
-                f"approximation must be 'auto', None, 'nystroem' or 'fourier', got {self.approximation!r}; None is "
-                "exact"
-            )
-        if self.approximation is not None:
-            require_count("n_components", self.n_components)
-        if self.approximation not in ("auto", None) and self.kernel == "precomputed":
-            raise ValueError(
-                "approximation needs rows, but kernel='precomputed' has none; use approximation=None or another kernel"
-            )
-        if self.approximation == "fourier" and self.kernel != "rbf":
-            raise ValueError(
-                f"approximation='fourier' is for kernel='rbf' only, got kernel={self.kernel!r}; use 'nystroem' instead"
-            )
-
-    def _back_ends(self) -> tuple[type[BackEnd], ...]:
-        if self.approximation not in ("auto", None):
-            return (Features,)
-        return (Linear, Expansion) if self.kernel == "linear" else (Expansion,)
-
-    def _back_end(self, formulation: Formulation, n_rows: int) -> type[BackEnd]:
-        """What was asked for, or features in place of the kernel of very many rows; a warning says so."""
-        is_free = self.approximation == "auto" and self.solver == "auto"
-        if not is_free or n_rows <= MOST_ROWS_OF_A_KERNEL or self.kernel in ("linear", "precomputed"):
-            return super()._back_end(formulation, n_rows)
-        message = Message(
-            "{long}; a larger {n_components} is closer to it, and {approximation=None} is exact",
-            elsewhere="{long}",
-            long=Message(
-                "the {kernel} of {n_rows:,} rows would take very long, so it is replaced by {n:,} Nyström features",
-                n_rows=n_rows,
-                n=self.n_components,
-            ),
-        )
-        warnings.warn(message, ApproximationWarning, stacklevel=5)
-        return Features
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
         return tags

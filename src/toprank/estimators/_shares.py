@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from toprank.checks import require_choice, require_positive, require_share
-from toprank.estimators._base import KernelClassifier, TopClassifier
+from toprank.estimators._base import TopClassifier
+from toprank.estimators._kernels import KernelClassifier
 from toprank.estimators.back_ends import BackEnd, Kept
 from toprank.estimators.budget_threshold import out_of_fold_threshold, smallest_threshold
 from toprank.exceptions import InputError

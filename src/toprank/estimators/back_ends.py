@@ -168,16 +168,12 @@ class Features(Linear):
     """Weights of features whose products are about those of the kernel."""
 
     def __init__(self, task: Task) -> None:
-        settings, X = task.settings, task.X
-        kernel = _kernel(settings, X, task.weights)
-        random_state, size = check_random_state(settings["random_state"]), int(settings["n_components"])
-        self.feature_map: Any
-        if settings["approximation"] == "fourier":
-            self.feature_map = FourierFeatures.fit(kernel.gamma, X, size, random_state)
-        else:
-            weights = _balanced(task.weights, task.positive)
-            self.feature_map = NystroemFeatures.fit(kernel, X, min(size, X.shape[0]), random_state, weights)
-        super().__init__(replace(task, X=self.feature_map(X)))
+        self.feature_map = _drawn_map(task)
+        super().__init__(replace(task, X=self._mapped(task)))
+
+    def _mapped(self, task: Task) -> Any:
+        """The features of all rows."""
+        return self.feature_map(task.X)
 
     def keep(self, solution: Solution) -> Kept:
         """The direction and the features."""
@@ -311,10 +307,20 @@ def scores_of(model: Any, X: Any) -> NDArray[Any]:
     return np.asarray(X @ coef)
 
 
-def _balanced(weights: Floats, positive: Mask) -> Floats:
+def _drawn_map(task: Task) -> Any:
+    """Features in place of the kernel, of which landmarks or frequencies are drawn."""
+    settings, X = task.settings, task.X
+    kernel = _kernel(settings, X, task.weights)
+    random_state, size = check_random_state(settings["random_state"]), int(settings["n_components"])
+    if settings["approximation"] == "fourier":
+        return FourierFeatures.fit(kernel.gamma, X, size, random_state)
+    weights = _balanced(task.weights, task.positive)
+    return NystroemFeatures.fit(kernel, X, min(size, X.shape[0]), random_state, weights)
+
+
+def _balanced(weights: Any, positive: Any) -> Any:
     """Weights by which both classes have the same chances: of rare positives hardly any would be drawn otherwise."""
-    total = np.where(positive, weights[positive].sum(), weights[~positive].sum())
-    return np.asarray(weights / total)
+    return weights / np.where(positive, weights[positive].sum(), weights[~positive].sum())
 
 
 def _kernel(settings: Mapping[str, Any], X: Any, weights: Floats) -> Kernel:

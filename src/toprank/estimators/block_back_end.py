@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from toprank.estimators.back_ends import ERRORS, Kept, Linear, Task
+from toprank.estimators.back_ends import ERRORS, Features, Kept, Linear, Task
 from toprank.estimators.checkpoint import Checkpoint
+from toprank.exceptions import InputError
 from toprank.matrices.block_tasks import naming_failed
 from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.incumbent import saved_by
@@ -54,3 +56,22 @@ class Blocks(Linear):
         scores: Any = self.task.X.stored_scores(coef)
         rounding = ERRORS * float(np.finfo(coef.dtype).eps) * abs(scores).max()
         return Kept({"coef_": coef[None, :]}, scores, rounding)
+
+
+class BlockFeatures(Features, Blocks):
+    """Weights of features in place of a kernel, computed beside the blocks: one more matrix in blocks."""
+
+    def __init__(self, task: Task) -> None:
+        seed = task.settings["random_state"]
+        if task.settings["checkpoint"] is not None and not isinstance(seed, Integral):
+            raise InputError.of(
+                "random_state",
+                seed,
+                "must be a whole number where a fit by features has a {checkpoint}",
+                "use {random_state=0}: to go on, the same features have to be drawn again",
+            )
+        super().__init__(task)
+
+    def _mapped(self, task: Task) -> Any:
+        """Kept beside the blocks as far as `cache_size` goes, else computed for each pass."""
+        return task.X.mapped(self.feature_map, task.settings["cache_size"] * 2**20)

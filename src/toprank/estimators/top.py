@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toprank.checks import require_positive
-from toprank.estimators._base import KernelClassifier
+from toprank.estimators._kernels import KernelClassifier
 from toprank.estimators._shares import (
     BudgetClassifier,
     QuantileClassifier,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -161,6 +162,8 @@ def fit_file(
     made = estimator if hasattr(estimator, "fit") else estimator(0.01)
     in_file = is_wanted(source, made, out_of_core, search, watcher)
     rows = rows_to_learn(source, target, watcher, positive=positive, id_column=id_column, in_file=in_file, **columns)
+    if in_file:
+        rows.X = replace(rows.X, n_features=getattr(made, "n_features_in_blocks", 0))
     used = None if rows.columns is None else rows.columns.used
     train, test = split_rows(rows.y, rows.times, holdout, random_state)
     if holdout and not len(test):

@@ -31,6 +31,8 @@ _SAMPLE_VALUES = 10_000_000
 _SAMPLE_PIECES = 100
 # A fit in memory takes about so many copies of the numbers; it may take this part of the free memory.
 _COPIES, _MOST_OF_MEMORY = 4, 0.5
+# Features in place of a kernel that a block has: more than numbers of the file, as fewer rows would mean more reading.
+_BLOCK_FEATURES = 16_000_000
 
 
 def is_wanted(source: Any, estimator: Any, asked: bool | None, search: bool, watcher: Watcher) -> bool:
@@ -65,8 +67,8 @@ def _refusal(source: Any, estimator: Any, search: bool) -> str | None:
         )
     if not getattr(estimator, "takes_blocks", False):
         return Message(
-            "is for TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP with a linear kernel, and {name} is here "
-            "none of these; use one of them",
+            "is for TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP, linear or by features in place of a "
+            "kernel, and {name} is here none of these; use one of them",
             name=type(estimator).__name__,
         )
     if search:
@@ -141,6 +143,8 @@ class FileRows:
     """A frame of some rows of the file."""
     sample_rows: NDArray[np.intp]
     """Their numbers."""
+    n_features: int = 0
+    """Features that a row gets in place of a kernel, if any."""
     n_read: list[int] = field(default_factory=lambda: [0])
     """How many blocks were read."""
 
@@ -159,7 +163,8 @@ class FileRows:
     @cached_property
     def ends(self) -> NDArray[np.intp]:
         """Places among the numbers at which the rows of another block of the file begin, and the last."""
-        step = max(1, BLOCK_VALUES // max(1, len(self.used)))
+        most = BLOCK_VALUES // max(1, len(self.used)), _BLOCK_FEATURES // max(1, self.n_features)
+        step = max(1, min(most))
         return np.searchsorted(self.numbers, np.append(np.arange(0, self.source.size, step), self.source.size))
 
     def frame(self, number: int) -> Any:

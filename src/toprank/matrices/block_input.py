@@ -79,11 +79,14 @@ class GivenRows:
 
 def lazy_scores(model: Any, X: Any, dtype: Any) -> Any:
     """A Dask array of what `decision_function` gives for each block."""
+    from dask import delayed
+
     X = checked_columns(model, X, reset=False)
     light = copy(model)
     for name in ("_solution", "feature_names_in_"):  # the names are checked here, once for all blocks
         vars(light).pop(name, None)
-    return row_by_row(_scored, X, light, dtype, dtype=dtype)
+    # one object of the graph, and not a part of each task: with features it has landmarks
+    return row_by_row(_scored, X, delayed(light, pure=False, traverse=False), dtype, dtype=dtype)
 
 
 def _scored(block: Any, model: Any, dtype: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from toprank.arrays import Floats, Rows
-from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
+from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, shared, stored
 from toprank.matrices.block_vector import BlockVector, applied, local_numbers
 from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
 from toprank.matrices.own_storage import ProductMatrix
@@ -42,6 +42,26 @@ class BlockMatrix(ProductMatrix):
 
     def __abs__(self) -> BlockMatrix:
         return replace(self, change=abs)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """The rows under a mask in pieces, in their blocks; or those of some numbers, in rising order, sent here."""
+        if not isinstance(rows, BlockVector):
+            return self.rows((slice(None), rows))[0]
+        used, n = stored(rows.tasks(_under_mask, [self.used])), sum(rows.n_true)
+        return replace(self, used=used, lengths=rows.n_true, nnz=self.nnz * n // max(1, len(self)))
+
+    def mapped(self, feature_map: Any, room: float) -> BlockMatrix:
+        """The features of all rows by a map, whose `shape` has their number.
+
+        Those of the first blocks are kept beside them, as many as take so many bytes in all; those of the others are
+        computed again for each pass.
+        """
+        n_features, n_blocks = int(feature_map.shape[1]), len(self.blocks)
+        pieces = on_each(_features, [self.blocks, self.used, shared(feature_map, n_blocks)], self.dtype)
+        sizes = np.cumsum(self.lengths) * n_features * np.dtype(self.dtype).itemsize
+        n_kept = int(np.searchsorted(sizes, room, side="right"))
+        pieces = [*stored(pieces[:n_kept]), *pieces[n_kept:]]
+        return BlockMatrix(pieces, [None] * n_blocks, self.lengths, n_features, len(self) * n_features, self.dtype)
 
     def matvec(self, w: Floats) -> Any:
         """X w, in pieces."""
@@ -79,6 +99,10 @@ class BlockMatrix(ProductMatrix):
         counts = np.array(weights.n_true)
         columns = [(np.cumsum(counts) - counts).tolist()]
         return self, BlockVector.of(weights.tasks(_thinned, columns, max(1, counts.sum() // n_rows)), self.lengths)
+
+    def sum_over_rows(self, function: Callable[..., Any], row_weights: Any, *common: Any) -> Any:
+        """The sum of what a function makes of the rows of each block and their weights."""
+        return self._sum(_of_entries, row_weights, function, *common)
 
     def _sum(self, function: Callable[..., Floats], row_weights: BlockVector, *common: Any) -> Floats:
         tasks = row_weights.tasks(function, [self.blocks, self.used], self.change, *common)
@@ -119,6 +143,19 @@ def entries(block: Any, used: Rows | None, change: Callable[[Any], Any] | None =
         X = X.astype(np.float64)
     X = X if used is None else X[used]
     return X if change is None else change(X)
+
+
+def _under_mask(mask: Any, used: Rows | None) -> Rows:
+    return np.flatnonzero(mask) if used is None else used[mask]
+
+
+def _features(block: Any, used: Rows | None, feature_map: Any, dtype: Any) -> Any:
+    X = entries(block, used)
+    return np.asarray(feature_map(X), dtype=dtype) if X.shape[0] else np.zeros((0, feature_map.shape[1]), dtype)
+
+
+def _of_entries(row_weights: Floats, block: Any, used: Rows | None, change: Any, function: Any, *common: Any) -> Any:
+    return function(entries(block, used, change), row_weights, *common)
 
 
 def _matvec(block: Any, used: Rows | None, change: Any, w: Floats) -> Floats:

@@ -36,6 +36,13 @@ def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: An
     ]
 
 
+def shared(value: Any, n_blocks: int) -> list[Piece]:
+    """One object beside each block: it is sent from here once, and not with each task that reads it."""
+    from dask import delayed
+
+    return stored([delayed(value, pure=False, traverse=False)]) * n_blocks
+
+
 def stored(pieces: Pieces) -> list[Piece]:
     """The same pieces, computed and kept where they are."""
     from dask import persist

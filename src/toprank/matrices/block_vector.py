@@ -190,6 +190,12 @@ class BlockVector(NDArrayOperatorsMixin):
 
         return self.max() if caps is None else top_mean(find([Search(self, caps, 1 - ROUNDING)])[0])
 
+    def drawn(self, size: int, random_state: np.random.RandomState) -> Rows:
+        """Rows drawn by these weights, by `toprank.matrices.block_draw`."""
+        from toprank.matrices.block_draw import draw_rows
+
+        return draw_rows(self, size, random_state)
+
     def first_beyond(self, weights: BlockVector, weight: float) -> float:
         """The largest value up to which, it included, there is more than so much weight."""
         from toprank.matrices.block_order import Order

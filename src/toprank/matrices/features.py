@@ -55,12 +55,15 @@ def expansion_scores(kernel: Kernel, X: Any, terms: Any, coefficients: NDArray[A
     return in_blocks(lambda block: kernel_columns(kernel, block, terms) @ coefficients, X, len(coefficients))
 
 
-def draw_rows(weights: Floats, size: int, random_state: np.random.RandomState) -> Rows:
+def draw_rows(weights: Any, size: int, random_state: np.random.RandomState) -> Rows:
     """Numbers of so many rows, drawn at random one by one with chances in proportion to their weights, and sorted.
 
     Of exponential waiting times at the rates of the weights the first ones are taken; that of a weight of 2 is the
-    first of two of a weight of 1. Equal weights give the first rows of a permutation.
+    first of two of a weight of 1. Equal weights give the first rows of a permutation. Weights of rows in blocks draw
+    other ones.
     """
+    if not isinstance(weights, np.ndarray):
+        return np.asarray(weights.drawn(size, random_state))
     n = len(weights)
     order, waiting = random_state.permutation(n), np.empty(n)
     waiting[order] = np.sort(random_state.standard_exponential(n))
@@ -100,7 +103,7 @@ class NystroemFeatures:
 
     @staticmethod
     def fit(
-        kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState, weights: Floats | None = None
+        kernel: Kernel, X: Any, n_components: int, random_state: np.random.RandomState, weights: Any = None
     ) -> NystroemFeatures:
         """Draw the rows, and decompose their kernel matrix; directions that it does not have are left out."""
         weights = np.ones(X.shape[0]) if weights is None else weights
@@ -141,8 +144,9 @@ class FourierFeatures:
 
     @staticmethod
     def fit(gamma: float, X: Any, n_components: int, random_state: np.random.RandomState) -> FourierFeatures:
-        """Draw the frequencies."""
-        return FourierFeatures(RBFSampler(gamma=gamma, n_components=n_components, random_state=random_state).fit(X))
+        """Draw the frequencies, as many numbers each as X has columns, in its precision."""
+        sampler = RBFSampler(gamma=gamma, n_components=n_components, random_state=random_state)
+        return FourierFeatures(sampler.fit(np.zeros((1, X.shape[1]), X.dtype)))
 
     def __call__(self, X: Any) -> NDArray[Any]:
         """Features of rows."""

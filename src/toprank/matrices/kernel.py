@@ -201,22 +201,46 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-def _variance(X: Any, weights: Floats | None) -> float:
+def _variance(X: Any, weights: Any) -> float:
     """Weighted variance of all entries, without a second copy of X; zero if it is only rounding."""
     n, d = X.shape
     weights = np.ones(n) if weights is None else weights / weights.max()
     size = float(weights.sum()) * d
-    if issparse(X):
-        X = without_duplicates(X)
-        of_entries, entries = np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)
-        mean = float((of_entries * entries).sum()) / size
-        squares = float((of_entries * (entries - mean) ** 2).sum())
-        squares += max(size - float(of_entries.sum()), 0.0) * mean**2
-    else:
-        blocks = [(weights[i : i + 1024, None], X[i : i + 1024]) for i in range(0, n, 1024)]
-        mean = float(sum((some * rows).sum() for some, rows in blocks)) / size
-        squares = float(sum((some * np.square(rows - np.float64(mean))).sum() for some, rows in blocks))
+    mean = _over_rows(_sum_of_entries, X, weights) / size
+    squares = _over_rows(_squares_about, X, weights, mean)
     return squares / size if squares > size * (_CONSTANT * mean) ** 2 else 0.0
+
+
+def _over_rows(function: Callable[..., float], X: Any, weights: Any, *common: float) -> float:
+    """What a function makes of all rows; rows in blocks add up what it makes of each block."""
+    in_one_place = isinstance(weights, np.ndarray)
+    return float(function(X, weights, *common) if in_one_place else X.sum_over_rows(function, weights, *common))
+
+
+def _sum_of_entries(X: Any, weights: Floats) -> float:
+    if issparse(X):
+        of_entries, entries = _entries(X, weights)
+        return float((of_entries * entries).sum())
+    return float(sum((some * rows).sum() for some, rows in _in_pieces(X, weights)))
+
+
+def _squares_about(X: Any, weights: Floats, mean: float) -> float:
+    """Σ weight (x − mean)² of all entries, stored or not."""
+    if issparse(X):
+        of_entries, entries = _entries(X, weights)
+        n_unstored = max(float(weights.sum()) * X.shape[1] - float(of_entries.sum()), 0.0)
+        return float((of_entries * (entries - mean) ** 2).sum()) + n_unstored * mean * mean
+    return float(sum((some * np.square(rows - np.float64(mean))).sum() for some, rows in _in_pieces(X, weights)))
+
+
+def _entries(X: Any, weights: Floats) -> tuple[Floats, Floats]:
+    """The stored entries of a CSR matrix and the weights of their rows."""
+    X = without_duplicates(X)
+    return np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)
+
+
+def _in_pieces(X: Any, weights: Floats) -> list[tuple[Floats, Any]]:
+    return [(weights[i : i + 1024, None], X[i : i + 1024]) for i in range(0, len(weights), 1024)]
 
 
 def _raise_to(values: NDArray[Any], degree: float) -> None:

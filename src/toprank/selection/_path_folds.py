@@ -17,7 +17,8 @@ from sklearn.utils.metaestimators import _safe_split
 
 from toprank.decision._labels import Coding
 from toprank.decision._rows import row_arguments
-from toprank.estimators._base import KernelClassifier, TopClassifier
+from toprank.estimators._base import TopClassifier
+from toprank.estimators._kernels import KernelClassifier
 from toprank.estimators.back_ends import Features
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
