@@ -139,7 +139,7 @@ class PositiveClassWarning(UserWarning):
 
 
 class ApproximationWarning(UserWarning):
-    """A kernel of very many rows was replaced by features; the message says how to have it exact."""
+    """A kernel of very many rows, or of rows of Dask, was replaced by features; the message says what else there is."""
 
 
 class CacheWarning(UserWarning):

@@ -24,7 +24,7 @@ from toprank import (
 )
 from toprank.datasets import make_imbalanced
 from toprank.estimators import _shares, budget_threshold
-from toprank.estimators.budget_threshold import _dealt, _matched, smallest_threshold
+from toprank.estimators.budget_threshold import Scales, _dealt, _matched, smallest_threshold, spread
 from toprank.persistence import load, save
 from toprank.selection import compare
 
@@ -104,14 +104,19 @@ def test_dealing():
     assert dealt[3].tolist() == one_by_one[3:15].sum(axis=0).tolist()
 
 
+def on_scale(scores, of_part, of_whole, weights):
+    ratio = spread(of_whole, weights) / spread(of_part, weights)
+    return _matched(Scales(scores, np.ones(len(scores)), of_part, weights, of_whole, weights, ratio))
+
+
 def test_scores_of_another_scale():
     of_part, of_whole = np.array([1.0, 2.0, 4.0, 3.0]), np.array([10.0, 20.0, 50.0, 30.0])
-    matched = _matched(np.array([1.0, 2.5, 4.0]), of_part, of_whole, np.ones(4))
+    matched = on_scale(np.array([1.0, 2.5, 4.0]), of_part, of_whole, np.ones(4))
     assert matched.tolist() == [10.0, 25.0, 50.0]
-    beyond = _matched(np.array([5.0]), of_part, 10 * of_part, np.ones(4))
+    beyond = on_scale(np.array([5.0]), of_part, 10 * of_part, np.ones(4))
     assert beyond[0] == pytest.approx(50.0)
-    twice = _matched(np.array([2.5]), of_part, of_whole, np.array([1.0, 2.0, 1.0, 1.0]))
-    repeated = _matched(np.array([2.5]), of_part[[0, 1, 1, 2, 3]], of_whole[[0, 1, 1, 2, 3]], np.ones(5))
+    twice = on_scale(np.array([2.5]), of_part, of_whole, np.array([1.0, 2.0, 1.0, 1.0]))
+    repeated = on_scale(np.array([2.5]), of_part[[0, 1, 1, 2, 3]], of_whole[[0, 1, 1, 2, 3]], np.ones(5))
     assert twice[0] == repeated[0]
 
 

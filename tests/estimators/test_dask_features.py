@@ -58,14 +58,15 @@ def by_features(name="TauFPL", approximation="nystroem", **parameters):
 
 
 FAMILY = [
-    ("TopPush", {}, True),
     ("TopPushK", {"k": 12, "approximation": "fourier"}, False),
     ("TauFPL", {"tau": 0.1}, False),
-    ("TauFPL", {"tau": 0.1, "approximation": "fourier"}, True),
     ("TopMeanK", {"tau": 0.4, "kernel": "poly", "coef0": 1.0}, True),
-    ("PatMat", {"tau": 0.1, "approximation": "fourier"}, True),
-    ("PatMatNP", {"tau": 0.1}, False),
+    ("PatMatNP", {"tau": 0.1}, True),
+    pytest.param("TopPush", {}, True, marks=pytest.mark.slow),
+    pytest.param("TauFPL", {"tau": 0.1, "approximation": "fourier"}, True, marks=pytest.mark.slow),
+    pytest.param("PatMat", {"tau": 0.1, "approximation": "fourier"}, False, marks=pytest.mark.slow),
 ]
+EACH = ["nystroem", pytest.param("fourier", marks=pytest.mark.slow)]
 
 
 @pytest.mark.usefixtures("same_landmarks")
@@ -90,7 +91,7 @@ def test_the_model_of_one_memory(name, parameters, sparse, monkeypatch):
     assert set(vars(found)) == set(vars(expected))
 
 
-@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("approximation", EACH)
 def test_the_partition_does_not_matter(approximation):
     X, y = rows(150)
     weights = np.random.default_rng(1).integers(0, 4, 150).astype(float)
@@ -129,7 +130,7 @@ def test_features_are_kept_as_far_as_the_cache_goes(monkeypatch):
         assert (calls.count(50) == 2) == (n_kept >= 2)
 
 
-@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+@pytest.mark.parametrize("approximation", EACH)
 def test_single_precision_stays(approximation):
     X, y = rows()
     dX, dy, _ = in_blocks(X.astype(np.float32), y)
@@ -143,7 +144,7 @@ def test_single_precision_stays(approximation):
 @pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
 def test_it_is_saved_and_exported(approximation, tmp_path):
     X, y = rows(200)
-    model = by_features("PatMatNP", approximation=approximation, tau=0.1, tol=1e-4).fit(*in_blocks(X, y, (60, 140))[:2])
+    model = by_features(approximation=approximation, tau=0.1, tol=1e-4).fit(*in_blocks(X, y, (60, 140))[:2])
     save(model, tmp_path / "model.toprank")
     scores = model.decision_function(X)
     np.testing.assert_array_equal(load(tmp_path / "model.toprank").decision_function(X), scores)

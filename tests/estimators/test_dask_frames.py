@@ -64,7 +64,7 @@ def test_partitions_of_files_stay_apart(frame, tmp_path):
 def test_names_are_checked(frame):
     blocks = dd.from_pandas(frame, npartitions=3)
     dX = blocks.drop(columns="label")
-    model = TauFPL(tau=0.1, pos_label="fraud").fit(dX, blocks["label"])
+    model = TauFPL(tau=0.1, pos_label="fraud", threshold="trained").fit(dX, blocks["label"])
     with pytest.raises(ValueError, match="Feature names must be in the same order"):
         model.decision_function(dX[["age", "amount", "visits", "weekend"]])
     with pytest.warns(UserWarning, match="X does not have valid feature names"):

@@ -110,10 +110,11 @@ def test_numpy_files_and_a_sample(tmp_path, monkeypatch):
     rows = np.column_stack([rng.standard_normal((1000, 3)) + y[:, None], y])
     for name, array in (("rows.npy", rows), ("columns.npy", np.asfortranarray(rows))):
         np.save(tmp_path / name, array)
-        model = fit_file(tmp_path / name, TauFPL(tau=0.1), target="3", out_of_core=True, watcher=Notes())
+        estimator = TauFPL(tau=0.1, threshold="trained")
+        model = fit_file(tmp_path / name, estimator, target="3", out_of_core=True, watcher=Notes())
         assert 0.8 < model.summary_["held_out"]["measures"][-1]["value"] < 1
         assert model.summary_["held_out"]["rows"] == 200
-        in_memory = fit_file(tmp_path / name, TauFPL(tau=0.1), target="3", out_of_core=False)
+        in_memory = fit_file(tmp_path / name, estimator, target="3", out_of_core=False)
         directions = [fitted.estimator_[-1].coef_[0] for fitted in (model, in_memory)]
         # the scales are those of 600 of the rows
         assert directions[0] @ directions[1] > 0.995 * np.prod([np.linalg.norm(w) for w in directions])
@@ -135,6 +136,7 @@ def test_it_is_chosen_by_size_against_memory(parquet, monkeypatch):
     watcher = Notes()
     model = fit_file(parquet, TauFPL(tau=0.1), target="fraud", watcher=watcher)
     assert watcher.notes[0].startswith(f"'{parquet}' takes 0.0 GB in memory")
+    assert model.estimator_[-1].threshold_from_ == "out-of-fold scores"
     in_file = evaluate_file(parquet, model, watcher=watcher)
     assert any("only the 178 rows that were held out" in note for note in watcher.notes)
     forest = TopForest(n_estimators=5, random_state=0)

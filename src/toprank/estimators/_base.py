@@ -125,6 +125,7 @@ class TopClassifier(BinaryClassifier):
             back_end = back_end_of(task)
             solution, self.solver_ = back_end.solve(self._start(back_end))
             self._keep(back_end, without_noise(back_end.problem, solution))
+            back_end.finish(solution)
 
     @property
     def takes_blocks(self) -> bool:
@@ -143,8 +144,8 @@ class TopClassifier(BinaryClassifier):
         formulation = self._formulation()
         if not self.takes_blocks:
             raise self._no_blocks()
+        check_solver(self.solver, formulation, ["blocks"], f"{type(self).__name__} on Dask arrays")
         back_end_of = self._block_back_end()
-        check_solver(self.solver, formulation, [back_end_of.matrix], f"{type(self).__name__} on Dask arrays")
         rows = labelled_blocks(self, X, y, sample_weight)
         numbers = np.zeros(0, np.intp)  # no model of blocks names rows
         settings = self.get_params(deep=False)

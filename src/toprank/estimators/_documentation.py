@@ -46,24 +46,24 @@ degree, coef0 : float, default=3 and 0.0
 approximation : {"auto", None, "nystroem", "fourier"}, default="auto"
     None is exact. Otherwise the kernel is replaced by features, as many as `n_components`, and the model is linear in
     them: it predicts without its training rows. "fourier" is for "rbf" only. "auto" is exact up to 50,000 rows; beyond,
-    with ``solver="auto"``, it is "nystroem", which an `ApproximationWarning` says.
+    with ``solver="auto"``, and on Dask arrays it is "nystroem", which an `ApproximationWarning` says.
 n_components : int, default=500
     Number of features of the approximation.
 """
 
 _CACHE = """\
 cache_size : float, default=500
-    Megabytes for kernel values that are kept.
+    Megabytes for kernel values that are kept; of a Dask array for features in place of a kernel, in all blocks.
 """
 
 _BUDGET = """\
 threshold : {"budget", "trained"}, default="budget"
     What `predict` takes for the threshold, whatever the direction w. "budget": one above which the share of the budget
     lies, of rows that were not learned from: it is set on out-of-fold scores, by five more fits that start from the
-    solution and take two to three times as long as the fit alone. "trained": the threshold of the formulation, at no
-    cost; it may spend much less than the budget, or more. Scores rank the rows in the same way with both, so searches
-    and classifiers that set a threshold of their own leave it at "trained". With fewer than five rows of a class that
-    the budget counts, or w = 0, it is the trained one.
+    solution and take two to three times as long as the fit alone, on Dask arrays two to five times. "trained": the
+    threshold of the formulation, at no cost; it may spend much less than the budget, or more. Scores rank the rows in
+    the same way with both, so searches and classifiers that set a threshold of their own leave it at "trained". With
+    fewer than five rows of a class that the budget counts, or w = 0, it is the trained one.
 """
 
 _BUDGET_ATTRIBUTES = """\

@@ -43,7 +43,7 @@ class BudgetClassifier(TopClassifier):
             return trained
         problem = back_end.problem
         share = self._budget(float(problem.threshold_weights.sum()))
-        found, at_once = None, solution.interrupted or not back_end.has_parts
+        found, at_once = None, solution.interrupted
         try:
             found = None if at_once else out_of_fold_threshold(back_end, solution, kept, share)
         except KeyboardInterrupt:

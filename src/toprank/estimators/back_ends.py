@@ -56,10 +56,12 @@ class Task:
     formulation: Formulation
     settings: Mapping[str, Any]
 
-    def part(self, rows: Rows, weights: Floats) -> Task:
-        """The same of some of the rows, numbered as they are here, with other weights, and without a word."""
-        all_of_threshold = self.weights[self.formulation.threshold_rows(self.positive)]
-        threshold, settings = self.formulation.threshold.of_parts(all_of_threshold), {**self.settings, "verbose": 0}
+    def part(self, rows: Any, weights: Any, of_threshold: Any) -> Task:
+        """The same of some of the rows, numbered as they are here, with other weights, and without a word.
+
+        `of_threshold` are the weights of all rows that the threshold looks at.
+        """
+        threshold, settings = self.formulation.threshold.of_parts(of_threshold), {**self.settings, "verbose": 0}
         formulation = replace(self.formulation, threshold=threshold)
         return Task(self.X[rows], self.positive[rows], weights, rows, formulation, settings)
 
@@ -69,7 +71,7 @@ class Kept:
     """What a model keeps of a solution: attributes, the scores of the rows of the problem, and their rounding."""
 
     attributes: dict[str, Any]
-    scores: NDArray[Any]
+    scores: Any
     rounding: float
 
 
@@ -80,8 +82,6 @@ class BackEnd(ABC):
     """What its solvers work on."""
     coefficients_of: ClassVar[str]
     """What the coefficients of a solution belong to."""
-    has_parts: ClassVar[bool] = True
-    """Whether a back end of some of the rows is to be had."""
 
     problem: Problem | KernelProblem
     n_coefficients: int
@@ -97,17 +97,21 @@ class BackEnd(ABC):
     def keep(self, solution: Solution) -> Kept:
         """What the model keeps."""
 
+    def finish(self, solution: Solution) -> None:
+        """Do what is left to do when the model is complete: here nothing."""
+        return
+
     @abstractmethod
-    def part(self, rows: Rows, weights: Floats) -> BackEnd:
+    def part(self, rows: Any, weights: Any) -> BackEnd:
         """The back end of some rows of the problem, with other weights."""
 
     @abstractmethod
-    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+    def start_of_part(self, solution: Solution, rows: Any) -> Solution:
         """Where the solver of a part starts from, if the solution of the whole is known."""
 
-    def scores_by(self, kept: Kept) -> NDArray[Any]:
-        """Scores of the rows of the problem by a model of a part of them."""
-        return scores_of(SimpleNamespace(**kept.attributes), self.task.X)
+    def scores_by(self, part: BackEnd, solution: Solution) -> Any:
+        """Scores of the rows of the problem by the solution of a part of them."""
+        return scores_of(SimpleNamespace(**part.keep(solution).attributes), self.task.X)
 
     def _run(self, problem: Any, start: Solution | None, after: str | None = None) -> tuple[Solution, str]:
         """Run the solvers in turn; with `after`, those before the one of that name are over."""
@@ -155,11 +159,11 @@ class Linear(BackEnd):
         """The direction."""
         return self._keep_direction(self.task.X, solution.coef)
 
-    def part(self, rows: Rows, weights: Floats) -> Linear:
+    def part(self, rows: Any, weights: Any) -> Linear:
         """Of features in place of a kernel, the same features."""
-        return Linear(self.task.part(rows, weights))
+        return Linear(self.task.part(rows, weights, self.problem.threshold_weights))
 
-    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+    def start_of_part(self, solution: Solution, rows: Any) -> Solution:
         """The direction."""
         return replace(solution, state=None, dual_point=None, scores=None)
 
@@ -282,11 +286,11 @@ class Expansion(BackEnd):
         rounding = ERRORS * float(np.finfo(self.dtype).eps) * float(np.abs(c).sum())
         return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
 
-    def part(self, rows: Rows, weights: Floats) -> Expansion:
+    def part(self, rows: Any, weights: Any) -> Expansion:
         """With a kernel matrix of its own."""
-        return Expansion(self.task.part(rows, weights))
+        return Expansion(self.task.part(rows, weights, self.problem.threshold_weights))
 
-    def start_of_part(self, solution: Solution, rows: Rows) -> Solution:
+    def start_of_part(self, solution: Solution, rows: Any) -> Solution:
         """The coefficients and multipliers of the rows."""
         state, taken = solution.state, np.zeros(self.n_coefficients, dtype=bool)
         taken[rows] = True

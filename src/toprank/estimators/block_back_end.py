@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.estimators.back_ends import ERRORS, Features, Kept, Linear, Task
+from toprank.estimators.back_ends import ERRORS, BackEnd, Features, Kept, Linear, Task
 from toprank.estimators.checkpoint import Checkpoint
 from toprank.exceptions import InputError
 from toprank.matrices.block_tasks import naming_failed
@@ -22,7 +22,6 @@ class Blocks(Linear):
 
     problem: BlockProblem
     matrix = "blocks"
-    has_parts = False
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -41,9 +40,23 @@ class Blocks(Linear):
         finally:
             if checkpoint is not None:
                 saved_by.reset(token)
+        return replace(solution, dual_point=None), solver
+
+    def finish(self, solution: Solution) -> None:
+        """Remove the checkpoint of a fit that has reached its tolerance."""
+        checkpoint = self._checkpoint()
         if checkpoint is not None and solution.converged:
             checkpoint.remove()
-        return replace(solution, dual_point=None), solver
+
+    def part(self, rows: Any, weights: Any) -> Blocks:
+        """The rows stay in their blocks, and a checkpoint is that of the whole."""
+        task = self.task.part(rows, weights.stored(), self.problem.threshold_weights)
+        positive: Any = task.positive
+        return Blocks(replace(task, positive=positive.stored(), settings={**task.settings, "checkpoint": None}))
+
+    def scores_by(self, part: BackEnd, solution: Solution) -> Any:
+        """One pass over the data."""
+        return self.task.X.stored_scores(solution.coef.astype(self.task.X.dtype))
 
     def _checkpoint(self) -> Checkpoint | None:
         settings = dict(self.task.settings)

@@ -3,10 +3,9 @@
 The threshold of a formulation is a bound of a quantile, taken at scores that the fit itself has pushed down: the share
 of training rows above it says little of the share of those to come. Steps:
 
-1. The rows that the budget counts are dealt to folds, classes apart, in the order of their values along a fixed
-   direction: as good as at random, but the same for the same rows in whatever order. A whole number as weight counts
-   as so many rows, so a weight of 2 equals a repeated row.
-2. A model of the rows outside a fold, started from the solution, scores the fold.
+1. The rows that the budget counts are dealt to folds, classes apart: rows in one memory by `RowFolds`, rows in blocks
+   by `toprank.estimators.block_folds`.
+2. A model of the rows outside a fold, started from the solution, scores all rows.
 3. Two models have scores of two scales. A score of the one with so many rows above it, of those that both have learned
    from, is taken for the score of the other with as many above it; beyond the largest, for one as many standard
    deviations above.
@@ -16,6 +15,8 @@ of training rows above it says little of the share of those to come. Steps:
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,45 +26,107 @@ from toprank.estimators.back_ends import BackEnd, Kept
 from toprank.log import logger
 from toprank.solvers.problem import Solution, without_noise
 
-_FOLDS = 5
+FOLDS = 5
 # Share of a sum of weights that may be rounding.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The rows of a fold by the model without it; and by both models the rows that both have learned from.
+
+    Of rows in blocks it has only some, and says how much weight is above these.
+    """
+
+    held_out: Floats
+    held_out_weights: Floats
+    of_part: Floats
+    part_weights: Floats
+    of_whole: Floats
+    whole_weights: Floats
+    ratio: float
+    """Standard deviation of the scores of the whole, as a multiple of that of the part."""
+    part_above: float = 0.0
+    whole_above: float = 0.0
+    held_out_above: float = 0.0
+    held_out_below: float = 0.0
 
 
 def out_of_fold_threshold(whole: BackEnd, solution: Solution, kept: Kept, share: float) -> float | None:
     """Steps 1 to 4; None where a class that the budget counts has fewer rows than there are folds."""
-    problem, scores = whole.problem, kept.scores.astype(np.float64)
     # 1. The folds.
-    in_folds, place = np.zeros((len(scores), _FOLDS)), _places(whole.task.X)
-    over_all = problem.formulation.over == "all"
-    for members in map(np.flatnonzero, [~problem.positive, problem.positive][: 1 + over_all]):
-        in_folds[members] = _dealt(place[members], problem.weights[members])
-        if not in_folds[members].any(axis=0).all():
-            return None
-    counted = in_folds.any(axis=1)
-    matched, weights = [], []
-    for fold, of_fold in enumerate(in_folds.T):
+    folds = _folds_of(whole, kept)
+    if not folds.are_filled:
+        return None
+    by_parts = []
+    for number in range(FOLDS):
         # 2. The model of the other rows.
-        left = np.where(of_fold > 0, problem.weights - of_fold, problem.weights)
-        newest = _scores_without(whole, solution, left)
+        by_parts.append(_scores_without(whole, solution, folds.left(number)))
         if whole.task.settings["verbose"]:
-            logger().info("threshold: scored fold %d of %d by a model of the others", fold + 1, _FOLDS)
-        # 3. The scale of the model itself.
-        both, held_out = counted & (left > 0), of_fold > 0
-        matched.append(_matched(newest[held_out], newest[both], scores[both], left[both]))
-        weights.append(of_fold[held_out])
-    # 4. The share of the budget.
-    return smallest_threshold(np.concatenate(matched), np.concatenate(weights), share)
+            logger().info("threshold: scored fold %d of %d by a model of the others", number + 1, FOLDS)
+    # 3. and 4. One scale, and the share of the budget.
+    return spending_threshold(folds.scales(by_parts, share), share)
+
+
+def _folds_of(whole: BackEnd, kept: Kept) -> Any:
+    if isinstance(kept.scores, np.ndarray):
+        return RowFolds(whole, kept)
+    from toprank.estimators.block_folds import BlockFolds
+
+    return BlockFolds(whole.problem, kept.scores)
+
+
+def spending_threshold(folds: Sequence[Scales], share: float) -> float:
+    """Steps 3 and 4."""
+    matched = [_matched(fold) for fold in folds]
+    outside = [(np.inf, fold.held_out_above) for fold in folds] + [(-np.inf, fold.held_out_below) for fold in folds]
+    values, weights = np.array([pair for pair in outside if pair[1] > 0]).reshape(-1, 2).T
+    weights = np.concatenate([*(fold.held_out_weights for fold in folds), weights])
+    return smallest_threshold(np.concatenate([*matched, values]), weights, share)
 
 
 def smallest_threshold(scores: Any, weights: Any, share: float) -> float:
     """The smallest score that has at most a share of the weights above it; those of blocks know it themselves."""
     if not isinstance(scores, np.ndarray):
-        return float(scores.first_beyond(weights, share * weights.sum() * (1 + _ROUNDING)))
+        return float(scores.first_beyond(weights, share * weights.sum() * (1 + ROUNDING)))
     order = np.argsort(-scores, kind="stable")
     reached = np.cumsum(weights[order])
-    place = int(np.searchsorted(reached, share * reached[-1] * (1 + _ROUNDING), side="right"))
+    place = int(np.searchsorted(reached, share * reached[-1] * (1 + ROUNDING), side="right"))
     return float(scores[order[min(place, len(order) - 1)]])
+
+
+class RowFolds:
+    """Rows in one memory, dealt in the order of their values along a fixed direction.
+
+    It is as good as at random, but the same for the same rows in whatever order. A whole number as weight counts as so
+    many rows, so a weight of 2 equals a repeated row.
+    """
+
+    def __init__(self, whole: BackEnd, kept: Kept) -> None:
+        problem = whole.problem
+        self.weights, self.scores = problem.weights, kept.scores.astype(np.float64)
+        self.in_folds, place = np.zeros((len(self.scores), FOLDS)), _places(whole.task.X)
+        over_all, self.are_filled = problem.formulation.over == "all", True
+        for members in map(np.flatnonzero, [~problem.positive, problem.positive][: 1 + over_all]):
+            self.in_folds[members] = _dealt(place[members], problem.weights[members])
+            self.are_filled &= bool(self.in_folds[members].any(axis=0).all())
+
+    def left(self, number: int) -> Floats:
+        """The weights of all rows without those of a fold."""
+        of_fold = self.in_folds[:, number]
+        return np.where(of_fold > 0, self.weights - of_fold, self.weights)
+
+    def scales(self, by_parts: Sequence[Floats], share: float) -> list[Scales]:
+        """All rows that the budget counts, fold by fold."""
+        counted, found = self.in_folds.any(axis=1), []
+        for number, of_part in enumerate(by_parts):
+            of_fold, left = self.in_folds[:, number], self.left(number)
+            held_out, both = of_fold > 0, counted & (left > 0)
+            weights = left[both]
+            part, whole = (of_part[both], weights), (self.scores[both], weights)
+            ratio = spread(*whole) / (spread(*part) or 1.0)
+            found.append(Scales(of_part[held_out], of_fold[held_out], *part, *whole, ratio))
+        return found
 
 
 def _places(X: Any) -> Floats:
@@ -79,42 +142,46 @@ def _dealt(places: Floats, weights: Floats) -> Floats:
     order = np.argsort(places, kind="stable")
     units = np.where(weights == np.floor(weights), weights, 1.0)[order]
     ends = np.cumsum(units)
-    folds, rounds = np.arange(_FOLDS), 2 * _FOLDS
+    folds, rounds = np.arange(FOLDS), 2 * FOLDS
 
     def dealt_before(place: Floats) -> Floats:
         within = (place % rounds)[:, None]
         return 2 * (place // rounds)[:, None] + (within > folds) + (within > rounds - 1 - folds)
 
-    dealt = np.empty((len(places), _FOLDS))
+    dealt = np.empty((len(places), FOLDS))
     dealt[order] = (dealt_before(ends) - dealt_before(ends - units)) * (weights[order] / units)[:, None]
     return dealt
 
 
-def _scores_without(whole: BackEnd, solution: Solution, weights: Floats) -> Floats:
+def _scores_without(whole: BackEnd, solution: Solution, weights: Any) -> Any:
     """The scores of all rows by a model of those with a weight."""
-    rows = np.flatnonzero(weights)
+    rows = np.flatnonzero(weights) if isinstance(weights, np.ndarray) else (weights > 0).stored()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there is to say of the kernel was said of the whole
         part = whole.part(rows, weights[rows])
         found, _ = part.solve(whole.start_of_part(solution, rows))
         if found.interrupted:
             raise KeyboardInterrupt
-        return whole.scores_by(part.keep(without_noise(part.problem, found))).astype(np.float64)
+        return whole.scores_by(part, without_noise(part.problem, found)).astype(np.float64)
 
 
-def _matched(scores: Floats, of_part: Floats, of_whole: Floats, weights: Floats) -> Floats:
-    """Scores of a model of a part on the scale of the whole; the others are those of the rows that both learned from.
+def _matched(fold: Scales) -> Floats:
+    """Scores of the rows of a fold on the scale of the whole.
 
     The i-th largest of the one is the i-th largest of the other, and in between the scale is linear.
     """
-    part_order, whole_order = np.argsort(of_part, kind="stable"), np.argsort(-of_whole, kind="stable")
-    values, first = np.unique(of_part[part_order], return_index=True)
-    from_above = np.cumsum(weights[part_order][::-1])[::-1][first]
-    places = np.searchsorted(np.cumsum(weights[whole_order]), from_above * (1 - _ROUNDING), side="left")
-    images = of_whole[whole_order[np.minimum(places, len(whole_order) - 1)]]
-    ratio = _spread(of_whole, weights) / (_spread(of_part, weights) or 1.0)
-    return np.asarray(np.interp(scores, values, images) + ratio * np.maximum(scores - values[-1], 0.0))
+    part_order, whole_order = np.argsort(fold.of_part, kind="stable"), np.argsort(-fold.of_whole, kind="stable")
+    values, first = np.unique(fold.of_part[part_order], return_index=True)
+    from_above = fold.part_above + np.cumsum(fold.part_weights[part_order][::-1])[::-1][first]
+    reached = fold.whole_above + np.cumsum(fold.whole_weights[whole_order])
+    places = np.searchsorted(reached, from_above * (1 - ROUNDING), side="left")
+    images = fold.of_whole[whole_order[np.minimum(places, len(whole_order) - 1)]]
+    beyond = np.maximum(fold.held_out - values[-1], 0.0)
+    return np.asarray(np.interp(fold.held_out, values, images) + fold.ratio * beyond)
 
 
-def _spread(scores: Floats, weights: Floats) -> float:
-    return float(np.sqrt(np.cov(scores, aweights=weights, ddof=0)))
+def spread(scores: Any, weights: Any) -> float:
+    """Standard deviation of scores with weights, in one memory or in blocks."""
+    total = float(weights.sum())
+    mean = float(weights @ scores) / total
+    return float(np.sqrt(float(weights @ (scores - mean) ** 2) / total))

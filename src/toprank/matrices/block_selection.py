@@ -81,12 +81,12 @@ class Search:
 
     def learn(self, answer: Any) -> None:
         """Take the next step by what all blocks said."""
-        if isinstance(answer, _Table):
+        if isinstance(answer, Table):
             self._narrow(answer)
         else:
             self._finish(*answer)
 
-    def _narrow(self, table: _Table) -> None:
+    def _narrow(self, table: Table) -> None:
         amounts = table.amounts[:, ::-1]  # from the largest values downwards
         known = np.cumsum(amounts, axis=1)
         reached = self.above[int(self.by_weight)] + known[int(self.by_weight)]
@@ -177,16 +177,16 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class _Table:
+class Table:
     """Numbers, weights and weighted sums of the rows between some values, and the smallest and largest of each part."""
 
     amounts: Floats
     lowest: Floats
     highest: Floats
 
-    def __add__(self, other: _Table) -> _Table:
+    def __add__(self, other: Table) -> Table:
         lowest, highest = np.minimum(self.lowest, other.lowest), np.maximum(self.highest, other.highest)
-        return _Table(self.amounts + other.amounts, lowest, highest)
+        return Table(self.amounts + other.amounts, lowest, highest)
 
 
 def _end(value: float, above: Floats, n_equal: Any, weight_equal: Any) -> End:
@@ -200,7 +200,7 @@ def _several(*pieces: Any) -> tuple[Any, ...]:
 def _answers(columns: tuple[Any, ...], questions: tuple[Any, ...]) -> list[Any]:
     pairs = zip(columns[::2], columns[1::2], questions, strict=True)
     return [
-        _table(values, weights, asked.edges, asked.most)
+        table_of(values, weights, asked.edges, asked.most)
         if isinstance(asked, _Parts)
         else _rows_between(values, weights, *asked)
         for values, weights, asked in pairs
@@ -209,12 +209,12 @@ def _answers(columns: tuple[Any, ...], questions: tuple[Any, ...]) -> list[Any]:
 
 def _merged(some: list[Any], others: list[Any]) -> list[Any]:
     return [
-        one + other if isinstance(one, _Table) else tuple(np.concatenate(pair) for pair in zip(one, other, strict=True))
+        one + other if isinstance(one, Table) else tuple(np.concatenate(pair) for pair in zip(one, other, strict=True))
         for one, other in zip(some, others, strict=True)
     ]
 
 
-def _table(values: Floats, weights: Any, edges: Floats, most: float) -> _Table:
+def table_of(values: Floats, weights: Any, edges: Floats, most: float) -> Table:
     """What is from each edge up to the next, and from the last one up to `most`."""
     lowest, highest, amounts = np.full(len(edges), np.inf), np.full(len(edges), -np.inf), np.zeros((3, len(edges)))
     # Often nearly all rows are in the lowest part: they are not looked up.
@@ -233,7 +233,7 @@ def _table(values: Floats, weights: Any, edges: Floats, most: float) -> _Table:
         each = weights[first] if np.ndim(weights) else np.full(len(in_first), weights)
         lowest[0], highest[0] = in_first.min(), in_first.max()
         amounts[:, 0] = len(in_first), each.sum(), each @ in_first
-    return _Table(amounts, lowest, highest)
+    return Table(amounts, lowest, highest)
 
 
 def _rows_between(values: Floats, weights: Any, low: float, high: float) -> tuple[Floats, Floats]:

@@ -228,7 +228,7 @@ def _squares_about(X: Any, weights: Floats, mean: float) -> float:
     """Σ weight (x − mean)² of all entries, stored or not."""
     if issparse(X):
         of_entries, entries = _entries(X, weights)
-        n_unstored = max(float(weights.sum()) * X.shape[1] - float(of_entries.sum()), 0.0)
+        n_unstored = max(float(weights.sum() * X.shape[1]) - float(of_entries.sum()), 0.0)
         return float((of_entries * (entries - mean) ** 2).sum()) + n_unstored * mean * mean
     return float(sum((some * np.square(rows - np.float64(mean))).sum() for some, rows in _in_pieces(X, weights)))
 
