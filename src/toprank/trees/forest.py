@@ -97,7 +97,7 @@ class TopForest(BinaryClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the trees and of the folds.
     verbose : int, default=0
-        With 1 or more, the steps are logged.
+        With 1 or more, the steps are logged, and the number of trees while they grow.
     {pos_label}
 
     Attributes
@@ -221,7 +221,7 @@ class TopForest(BinaryClassifier):
         # equal weights are none for the trees: with weights, histograms take several times as long
         grove = self._grow(X, positive, weights if np.ptp(weights) else None, random)
         self._say("finding the leaves of the rows, and priors that have not seen them")
-        rows, priors = training_leaves(grove, X, positive, weights, random)
+        rows, priors = training_leaves(grove, X, positive, weights, random, self._say)
         grove.forget_steps()
         if self.honest is True:
             grove.check_honest()
@@ -238,10 +238,11 @@ class TopForest(BinaryClassifier):
         y, n = positive.astype(np.int64), X.shape[0]
         if self.trees is not None:
             self._say(f"growing or reading the trees of the sources on {n:,} rows")
-            return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random)
+            return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random, say=self._say)
         self._say(f"growing two forests of {self.n_estimators} trees and boosted ones on {n:,} rows")
         ensembles = default_ensembles(self.n_estimators, self.min_samples_leaf, self.max_features)
-        leaves, *priors = Grove.of(ensembles, X, y, weights, self.n_jobs, random, keep_nodes=False).parts
+        grown = Grove.of(ensembles, X, y, weights, self.n_jobs, random, keep_nodes=False, say=self._say)
+        leaves, *priors = grown.parts
         return Grove((replace(leaves, is_prior=False), *(replace(prior, gets_values=False) for prior in priors)))
 
     def _head(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,13 @@ from sklearn.utils import _safe_indexing, gen_batches
 
 from toprank.arrays import Floats, Mask
 from toprank.exceptions import InputError
+from toprank.log import tell
 from toprank.matrices.leaves import LeafMatrix
+from toprank.trees.growing import grown
 from toprank.trees.sources import TreeSource, source_of
 
+# Who hears how far the growing is.
+Say = Callable[[str], object]
 # Rows whose leaves are found at a time, to score them.
 _BLOCK_ROWS = 100_000
 
@@ -55,37 +59,41 @@ class Grove:
     @classmethod
     def of(
         cls, ensembles: Sequence[Any], X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None,
-        random: np.random.RandomState, *, keep_nodes: bool = True,
+        random: np.random.RandomState, *, keep_nodes: bool = True, say: Say = tell,
     ) -> Grove:  # fmt: skip
         """The frozen ensembles as they are, and clones of the others, fitted; those without a seed get one.
 
         Without `keep_nodes`, what the models have of their trees is freed as soon as it is read: they are of no use
-        outside of the grove.
+        outside of the grove. `say` hears which ensemble is growing, and how many trees there are.
         """
 
-        def part(ensemble: Any) -> Part:
+        def part(ensemble: Any, place: str) -> Part:
             is_frozen = isinstance(ensemble, FrozenEstimator)
-            model = ensemble.estimator if is_frozen else _fitted(ensemble, X, y, sample_weight, n_jobs, random)
+            if is_frozen:
+                model = ensemble.estimator
+            else:
+                model = _unfitted(ensemble, n_jobs, random)
+                grown(model, _without_empty_columns(X), y, sample_weight, said_with(say, place))
             source = source_of(model)
             _check_features(model, X)
             if not keep_nodes:
                 source.forget_nodes()
             return Part(source, is_frozen)
 
-        return cls(tuple(part(ensemble) for ensemble in ensembles))
+        places = [f", ensemble {number} of {len(ensembles)}" for number in range(1, len(ensembles) + 1)]
+        return cls(tuple(map(part, ensembles, places if len(ensembles) > 1 else [""])))
 
     @classmethod
     def of_fitted(cls, models: Sequence[Any]) -> Grove:
         """Fitted ensembles, to find leaves in."""
         return cls(tuple(Part(source_of(model), is_frozen=True) for model in models))
 
-    def regrown(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Grove:
+    def regrown(self, X: Any, y: Any, sample_weight: ArrayLike | None, say: Say = tell) -> Grove:
         """The same with ensembles of which all trees have seen all rows fitted to these rows in place of theirs."""
         rows = _without_empty_columns(X)
-        weights = _given(sample_weight)
 
         def again(part: Part) -> Part:
-            return replace(part, source=source_of(clone(part.source.model).fit(rows, y, **weights)))
+            return replace(part, source=source_of(grown(clone(part.source.model), rows, y, sample_weight, say)))
 
         return Grove(tuple(part if part.has_unseen else again(part) for part in self.parts))
 
@@ -148,6 +156,11 @@ def default_ensembles(n_estimators: int, min_samples_leaf: int, max_features: An
     return [*forests, boosted]
 
 
+def said_with(say: Say, place: str) -> Say:
+    """Who hears the same with a place after it."""
+    return lambda text: say(f"{text}{place}")
+
+
 def as_list(trees: Any) -> list[Any]:
     """One ensemble or several."""
     given = list(trees) if isinstance(trees, Sequence) and not isinstance(trees, str) else [trees]
@@ -156,9 +169,8 @@ def as_list(trees: Any) -> list[Any]:
     return given
 
 
-def _fitted(
-    ensemble: Any, X: Any, y: Any, sample_weight: ArrayLike | None, n_jobs: int | None, random: np.random.RandomState
-) -> Any:
+def _unfitted(ensemble: Any, n_jobs: int | None, random: np.random.RandomState) -> Any:
+    """A clone of an ensemble, with a seed and jobs where it has none of its own."""
     if isinstance(ensemble, type):
         raise InputError.of(
             "trees", ensemble, "must be an ensemble, not its class", "use {name}()", name=ensemble.__name__
@@ -171,12 +183,7 @@ def _fitted(
         model.set_params(random_state=random.randint(2**31 - 1))
     if "n_jobs" in parameters and parameters["n_jobs"] is None and n_jobs is not None:
         model.set_params(n_jobs=n_jobs)
-    return model.fit(_without_empty_columns(X), y, **_given(sample_weight))
-
-
-def _given(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
-    """Weights as an argument of `fit`."""
-    return {} if sample_weight is None else {"sample_weight": sample_weight}
+    return model
 
 
 def _without_empty_columns(X: Any) -> Any:

@@ -16,8 +16,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, gen_batches
 
 from toprank.arrays import Floats, Mask, Rows
+from toprank.log import tell
 from toprank.matrices.leaves import LeafMatrix
-from toprank.trees.grove import Grove, Part
+from toprank.trees.grove import Grove, Part, Say, said_with
 
 # Folds for ensembles of which all trees have seen all rows.
 _FOLDS = 5
@@ -82,10 +83,10 @@ class Prior:
 
 
 def training_leaves(
-    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState
+    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState, say: Say = tell
 ) -> tuple[TrainingLeaves, list[Prior]]:
     """The leaves of the training rows, and the priors of the ensembles that are one."""
-    regrown = _without_each_fold(grove, X, positive, weights, random)
+    regrown = _without_each_fold(grove, X, positive, weights, random, say)
     priors, columns = [], []
     for number, part in enumerate(grove.parts):
         if not part.is_prior:
@@ -120,16 +121,18 @@ def fold_numbers(positive: Mask, n_folds: int, random: np.random.RandomState) ->
 
 
 def _without_each_fold(
-    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState
+    grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState, say: Say
 ) -> list[tuple[Rows, Grove]]:
     """The rows of each fold, and the grove grown without them; none where every row has trees to be judged by."""
     if all(part.has_unseen for part in grove.parts):
         return []
     numbers, found = fold_numbers(positive, _FOLDS, random), []
-    for fold in range(int(numbers.max()) + 1):
-        kept = np.flatnonzero(numbers != fold)
+    n_folds = int(numbers.max()) + 1
+    for fold in range(n_folds):
+        kept, place = np.flatnonzero(numbers != fold), f" without fold {fold + 1} of {n_folds}"
         of_kept = weights[kept] if np.ptp(weights) else None
-        without = grove.regrown(_safe_indexing(X, kept), positive[kept].astype(np.int64), of_kept)
+        labels = positive[kept].astype(np.int64)
+        without = grove.regrown(_safe_indexing(X, kept), labels, of_kept, said_with(say, place))
         found.append((np.flatnonzero(numbers == fold), without))
     return found
 
