@@ -32,13 +32,13 @@ class Labelled:
 def labelled_blocks(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
     """Check the blocks, in one pass for the labels and one for all, and set `classes_` of the estimator."""
     given = GivenRows.of(estimator, X, y, sample_weight)
-    estimator.classes_ = _classes(estimator, given.labels)
+    estimator.classes_ = classes_of_blocks(estimator, given.labels)
     rows = given.checked(partial(is_positive, classes=estimator.classes_), np.bool_)
     _check_all(rows.facts)
     return Labelled(rows.X, rows.codes, rows.weights)
 
 
-def _classes(estimator: Any, labels: Pieces) -> Any:
+def classes_of_blocks(estimator: Any, labels: Pieces) -> Any:
     """The two classes, of the labels of all blocks."""
     found = [part for part in fetched(on_each(_distinct, [labels])) if len(part[0])]
     if not found:

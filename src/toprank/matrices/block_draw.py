@@ -30,6 +30,14 @@ def draw_rows(weights: BlockVector, size: int, random_state: np.random.RandomSta
     return np.flatnonzero(early >= kth_largest(early, size))[:size]
 
 
+def drawn(candidates: BlockVector, n: int, keys: BlockVector) -> BlockVector:
+    """Those n of some rows, under a mask, whose keys are the largest; all where there are no more."""
+    if n >= np.count_nonzero(candidates):
+        return candidates
+    chosen: BlockVector = candidates & (keys >= (kth_largest(keys[candidates], n) if n > 0 else np.inf))
+    return chosen.stored()
+
+
 def random_of_places(first: int, length: int, seed: int) -> Floats:
     """Numbers that look random, of a seed and of the places of some rows in a row (the mixing of splitmix64)."""
     with np.errstate(over="ignore"):

@@ -15,9 +15,10 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
-from toprank.matrices.block_tasks import Pieces, fetched, naming_failed, on_each, stored
+from toprank.matrices.block_tasks import Pieces, fetched, naming_failed, on_each, sent, stored
 from toprank.matrices.block_vector import BlockVector
 from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
+from toprank.matrices.own_storage import OwnStorage
 
 
 @dataclass(frozen=True)
@@ -79,14 +80,11 @@ class GivenRows:
 
 def lazy_scores(model: Any, X: Any, dtype: Any) -> Any:
     """A Dask array of what `decision_function` gives for each block."""
-    from dask import delayed
-
     X = checked_columns(model, X, reset=False)
     light = copy(model)
     for name in ("_solution", "feature_names_in_"):  # the names are checked here, once for all blocks
         vars(light).pop(name, None)
-    # one object of the graph, and not a part of each task: with features it has landmarks
-    return row_by_row(_scored, X, delayed(light, pure=False, traverse=False), dtype, dtype=dtype)
+    return row_by_row(_scored, X, sent(light), dtype, dtype=dtype)
 
 
 def _scored(block: Any, model: Any, dtype: Any) -> Any:
@@ -96,12 +94,13 @@ def _scored(block: Any, model: Any, dtype: Any) -> Any:
 def checked_columns(estimator: Any, X: Any, *, reset: bool) -> Any:
     """A Dask array whose blocks have all columns; number and names of these are set or checked, as with pandas."""
     _check_feature_names(estimator, X._meta if is_frame(X) else X, reset=reset)
-    X = _rows(numbers_of_frame(X) if is_frame(X) else X)
+    X = whole_rows(numbers_of_frame(X) if is_frame(X) else X)
     _check_n_features(estimator, X, reset=reset)
     return X
 
 
-def _rows(X: Any) -> Any:
+def whole_rows(X: Any) -> Any:
+    """A Dask array of two dimensions whose blocks have all columns."""
     if not hasattr(X, "to_delayed") or not hasattr(X, "rechunk"):
         raise InputError.saying(
             "X is a {kind} of Dask; use a Dask array or dataframe of two dimensions", kind=type(X).__name__
@@ -126,7 +125,8 @@ def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_fe
     X, labels = entries(block, None), np.asarray(labels)
     if X.shape != (len(labels), n_features):
         raise ValueError(f"block {number} of X has the shape {X.shape}, its y has {len(labels)} rows of {n_features}")
-    values = X.data if issparse(X) else X
+    # a storage of our own holds what was checked when it was made
+    values = np.ones(1) if isinstance(X, OwnStorage) else X.data if issparse(X) else X
     if not np.isfinite(values).all():
         raise ValueError(f"block {number} of X contains NaN or infinity; fill the gaps first")
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -137,7 +137,7 @@ def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_fe
     codes, weights = codes[kept], weights[kept]
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
     ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
-    nnz = int(X.nnz) if issparse(X) else X.size
+    nnz = X.size if isinstance(X, np.ndarray) else int(X.nnz)
     return _CheckedBlock(used, codes, weights, Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends))
 
 

@@ -15,15 +15,16 @@ from scipy.sparse import csr_array, issparse, vstack
 from toprank.arrays import Floats, Rows
 from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, shared, stored
 from toprank.matrices.block_vector import BlockVector, applied, local_numbers
-from toprank.matrices.dense_or_sparse import matvec, sandwich, transpose_matvec, weighted_squares
-from toprank.matrices.own_storage import ProductMatrix
+from toprank.matrices.dense_or_sparse import matvec, rows_as_csr, sandwich, transpose_matvec, weighted_squares
+from toprank.matrices.own_storage import OwnStorage, ProductMatrix
 
 
 @dataclass(frozen=True)
 class BlockMatrix(ProductMatrix):
     """Rows of the blocks that are in use.
 
-    `blocks` are arrays or sparse matrices, and `used` says which rows of each block are in use, or None for all.
+    `blocks` are arrays, sparse matrices or have a storage of their own, and `used` says which rows of each block are in
+    use, or None for all.
     """
 
     blocks: Pieces
@@ -137,8 +138,11 @@ def stacked(parts: Sequence[Any]) -> Any:
 
 
 def entries(block: Any, used: Rows | None, change: Callable[[Any], Any] | None = None) -> Any:
-    """The rows in use of a block, as an array or in CSR, of float32 or float64."""
-    X = csr_array(block) if issparse(block) else np.asarray(block)
+    """The rows in use of a block, as an array, in CSR or in a storage of their own, of float32 or float64."""
+    if isinstance(block, OwnStorage):
+        X: Any = block
+    else:
+        X = csr_array(block) if issparse(block) else np.asarray(block)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     X = X if used is None else X[used]
@@ -197,8 +201,8 @@ def _sandwich(weights: Floats, block: Any, used: Rows | None, change: Any, centr
 
 
 def _rows(block: Any, used: Rows | None, numbers: Rows, change: Any) -> Any:
-    return entries(block, used, change)[numbers]
+    return rows_as_csr(entries(block, used, change), numbers)
 
 
 def _rows_of_role(role: Any, block: Any, used: Rows | None, numbers: Rows, change: Any) -> Any:
-    return entries(block, used, change)[np.flatnonzero(role)[numbers]]
+    return rows_as_csr(entries(block, used, change), np.flatnonzero(role)[numbers])

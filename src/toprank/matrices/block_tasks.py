@@ -21,6 +21,8 @@ Pieces = Sequence[Piece]
 
 # Pieces that are added up at a time, on their way to one sum.
 _ADDED_AT_ONCE = 8
+# Bytes of what is common to all tasks from which on it is sent once, not with each of them.
+_SENT_ONCE = 1_000_000
 # What is added to an error in a block.
 _PLACE = "in block {} of the rows"
 
@@ -30,17 +32,34 @@ def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: An
     from dask import delayed
 
     key = f"toprank-{getattr(function, '__name__', 'task').strip('_')}-{uuid4().hex}"
+    large = [k for k, value in enumerate(common) if getattr(value, "nbytes", 0) > _SENT_ONCE]
+    once = [sent(common[k]) for k in large]
+    common = tuple(None if k in large else value for k, value in enumerate(common))
     return [
-        delayed(partial(_called, function, number, common), pure=False)(*pieces, dask_key_name=f"{key}-{number}")
+        delayed(partial(_called, function, number, common, large), pure=False)(
+            *once, *pieces, dask_key_name=f"{key}-{number}"
+        )
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
 
 
-def shared(value: Any, n_blocks: int) -> list[Piece]:
-    """One object beside each block: it is sent from here once, and not with each task that reads it."""
+def sent(value: Any) -> Piece:
+    """A value of this memory as a piece: all tasks that name it share one copy."""
     from dask import delayed
 
-    return stored([delayed(value, pure=False, traverse=False)]) * n_blocks
+    return delayed(value, pure=False, traverse=False)
+
+
+def shared(value: Any, n_blocks: int) -> list[Piece]:
+    """The same kept beside each block, so that it is sent once and not for each pass."""
+    return stored([sent(value)]) * n_blocks
+
+
+def runs_on_cluster() -> bool:
+    """Whether tasks go to the current client of a cluster, not to threads of this process."""
+    from dask.base import get_scheduler
+
+    return hasattr(getattr(get_scheduler(), "__self__", None), "scheduler_info")
 
 
 def stored(pieces: Pieces) -> list[Piece]:
@@ -93,10 +112,13 @@ def naming_failed(blocks: Pieces) -> Iterator[None]:
         raise
 
 
-def _called(function: Callable[..., Any], number: int, common: Sequence[Any], *pieces: Any) -> Any:
-    """Call a function; an error says of which block it is."""
+def _called(
+    function: Callable[..., Any], number: int, common: Sequence[Any], large: Sequence[int], *pieces: Any
+) -> Any:
+    """Call a function; an error says of which block it is. What is large of all that is common comes first."""
+    of_all = dict(zip(large, pieces, strict=False))
     try:
-        return function(*pieces, *common)
+        return function(*pieces[len(large) :], *(of_all.get(k, value) for k, value in enumerate(common)))
     except Exception as error:
         error.add_note(_PLACE.format(number))
         raise

@@ -141,6 +141,10 @@ class LeafMatrix(OwnStorage):
         lists = 0 if self.listed is None else self.listed.firsts.nbytes + self.listed.columns.nbytes
         return lists + sum(part.nbytes for part in (self.leaves, self.starts, self.values, self.extra))
 
+    def __sizeof__(self) -> int:
+        """Bytes in memory, by which a cluster decides what it writes to disk."""
+        return self.nbytes
+
     def __getitem__(self, rows: Any) -> Self:
         parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("leaves", "values", "extra")}
         return replace(self, listed=None if self.listed is None else self.listed[rows], **parts)

@@ -20,6 +20,7 @@ from toprank.matrices.block_matrix import entries, stacked
 from toprank.matrices.block_selection import ROUNDING, Border, Search, borders, find, within
 from toprank.matrices.block_tasks import combined_tasks, fetched, on_each
 from toprank.matrices.block_vector import local_numbers
+from toprank.matrices.dense_or_sparse import rows_as_csr
 from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.problem import Problem
 from toprank.solvers.row_choice import Chosen, NearPositives, RowChoice, Wish, drawn
@@ -213,10 +214,10 @@ def _taken(
     found = _Rows(
         positives,
         share[positives],
-        X[places[positives]],
+        rows_as_csr(X, places[positives]),
         numbers,
         np.zeros(0) if caps is None else caps[numbers],
-        X[rows[numbers]],
+        rows_as_csr(X, rows[numbers]),
     )
     return found, _sums_of(X, rows, group, caps)
 
@@ -249,7 +250,7 @@ def _sums_of(X: Any, rows: Rows, group: Rows, caps: Floats | None) -> _Sums:
     if caps is not None and len(grouped):
         of_group, weights = group[grouped], caps[grouped]
         by_group = csr_array((weights, (of_group, np.arange(len(grouped)))), shape=(n_sums, len(grouped)))
-        found = by_group @ X[rows[grouped]]
+        found = by_group @ rows_as_csr(X, rows[grouped])
         sums = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float64)
         total = np.asarray(np.bincount(of_group, weights, n_sums), dtype=np.float64)
     return _Sums(sums[0], float(total[0]), sums[1:], total[1:])

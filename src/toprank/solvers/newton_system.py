@@ -1,7 +1,8 @@
 r"""Systems :math:`(\text{diag}(\text{ridge}) + \sum_r h_r (x_r - c)(x_r - c)^\top)\, d = g`: those of Newton's method.
 
 Solved where they are smallest: by Cholesky in feature space or in the space of the rows of positive weight h, or by
-preconditioned conjugate gradients when both are large.
+preconditioned conjugate gradients when both are large. Of rows in blocks with very many columns, those of positive
+weight are sent here, unless products with vectors, which are sent too, are cheaper.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
+from toprank.matrices.block_matrix import BlockMatrix
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, scaled_columns, weighted_squares
-from toprank.matrices.own_storage import OwnStorage, ProductMatrix
+from toprank.matrices.own_storage import OwnStorage
 from toprank.solvers.problem import Recorder
 
 Solve = Callable[[Floats], Floats]
@@ -23,6 +25,8 @@ Solve = Callable[[Floats], Floats]
 EXPLICIT = 2000
 # The same for rows with a storage of their own, whose products with a vector are cheap.
 _EXPLICIT_ROWS_OF_OWN = 600
+# Rows in blocks whose weight is not zero are sent here if that is no more than so many products with a vector send.
+_SENT_AS_PRODUCTS = 50
 
 
 def newton_system(
@@ -37,12 +41,14 @@ def newton_system(
         H = sandwich(X, weights, centre)
         H[np.diag_indices(n_features)] += ridge
         return Cholesky(H).solve
-    if isinstance(X, ProductMatrix) and not isinstance(X, OwnStorage):  # rows that are read where they are
+    in_blocks = isinstance(X, BlockMatrix)
+    if in_blocks and n_active * X.nnz > _SENT_AS_PRODUCTS * n_features * len(weights):
         return _by_cg(X, weights, centre, ridge, recorder, 1.0, cg_tolerance)
     active = np.flatnonzero(weights)
+    rows, weights, n = X.rows((slice(None), active))[0] if in_blocks else X[active], weights[active], len(weights)
     if len(active) <= (min(EXPLICIT, _EXPLICIT_ROWS_OF_OWN) if isinstance(X, OwnStorage) else EXPLICIT):
-        return _in_row_space(X[active], weights[active], centre, ridge)
-    return _by_cg(X[active], weights[active], centre, ridge, recorder, len(active) / len(weights), cg_tolerance)
+        return _in_row_space(rows, weights, centre, ridge)
+    return _by_cg(rows, weights, centre, ridge, recorder, len(active) / n, cg_tolerance)
 
 
 def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve:
