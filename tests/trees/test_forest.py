@@ -110,8 +110,8 @@ def test_scores_of_the_jury_are_of_heads_that_have_not_seen_the_row():
 
 
 def test_the_prior_alone_ranks_as_the_forest_does(data, monkeypatch):
-    monkeypatch.setattr("toprank.trees.forest.chosen", lambda found, n_positives: found[0])
-    monkeypatch.setattr("toprank.trees.forest.ALPHAS", (1.0,))
+    monkeypatch.setattr("toprank.trees.head_choice.chosen", lambda found, n_positives: found[0])
+    monkeypatch.setattr("toprank.trees.head_choice.ALPHAS", (1.0,))
     model = TopForest(tau=0.05, n_estimators=20, random_state=0).fit(*data)
     assert model.selection_["prior_alone"]
     n = int(model.trees_.n_leaves[:20].sum())

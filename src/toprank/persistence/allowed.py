@@ -45,7 +45,7 @@ _EARLIER_PARTS = {
     "toprank.solvers.pair_ascent.Multipliers": ("toprank.solvers.problem.DualPoint", {"u": "y", "b": "p"}),
 }
 # Parameters that came after the first files were written: where a file has none, its object has the default.
-_LATER_PARAMETERS = ("amount", "pos_label", "reading", "shuffle", "threshold", "time")
+_LATER_PARAMETERS = ("amount", "pos_label", "reading", "sample_rows", "shuffle", "threshold", "time")
 _HOMES = _TOPRANK | {f"toprank.{name}": f"toprank.{module}" for name, module in _TOPRANK_PARTS.items()}
 _NAMES = {f"{home}.{name.rpartition('.')[2]}": name for name, home in _HOMES.items()}
 # What only another fit with warm_start=True needs; it grows with the training data.

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from toprank.arrays import Floats, Mask
+from toprank.arrays import Floats, Mask, is_dask
 from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive, two_classes
 from toprank.checks import require_choice, require_count, require_moderate, require_share
 from toprank.estimators.top import PatMatNP
@@ -24,23 +23,13 @@ from toprank.trees.boosters import as_lightgbm, as_xgboost
 from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list, default_ensembles
-from toprank.trees.head_choice import (
-    Candidate,
-    Judged,
-    Jury,
-    chosen,
-    fitted,
-    is_clearly_better,
-    is_linear_and_convex,
-    told,
-    upper_quantile,
-)
+from toprank.trees.head_choice import Choice, fitted, is_linear_and_convex, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
 from toprank.trees.training_leaves import Prior, TrainingLeaves, new_leaf_values, training_leaves
 
-# Penalties that alpha="auto" compares, and the multiple of the budget that is tried as τ of the best one.
-ALPHAS, _WIDER = (1.0, 0.1, 0.01), 5.0
+if TYPE_CHECKING:
+    from toprank.trees.forest_blocks import SampledBlocks
 
 
 @dataclass(eq=False, repr=False)
@@ -58,6 +47,9 @@ class TopForest(BinaryClassifier):
     The prior of a training row is out of bag, that of boosting out of fold. Penalty, τ and honesty are chosen with
     these trees, by heads on parts of the rows that score the others by the trees that did not draw them; the priors
     alone are one of the candidates. `selection_` tells what was chosen and what each candidate was worth.
+
+    Rows in blocks of Dask need not fit in memory: trees are grown on a sample of them, and the head is fitted to all of
+    them, but for a part of the negatives, which sets the threshold.
 
     Rows may be arrays, with NaN for gaps, or frames of pandas or polars with numbers, text and categories. A category
     that was not in the training rows counts as missing.
@@ -98,6 +90,9 @@ class TopForest(BinaryClassifier):
         Seed of the trees and of the folds.
     verbose : int, default=0
         With 1 or more, the steps are logged, and the number of trees while they grow.
+    sample_rows : int, default=200_000
+        Of rows in blocks of Dask, the number that trees are grown on and the head is chosen by: all positives, up to a
+        half of it, and random negatives. The head is then fitted to all rows. Rows in memory are all used for both.
     {pos_label}
 
     Attributes
@@ -105,7 +100,8 @@ class TopForest(BinaryClassifier):
     selection_ : dict
         What was chosen ("prior_alone", "alpha", "tau", "honest"), its "worth" (the mean share of the positives found at
         false positive rates around the budget, on rows that the head has not seen), that of the prior alone
-        ("worth_of_prior"), "why" in words, and all "candidates".
+        ("worth_of_prior"), "why" in words, and all "candidates". Of rows in blocks also "rows": how many there are in
+        "all", in the "sample", of the "head" and "held_out" for the threshold.
     trees_ : PlainTrees or None
         The trees of all ensembles as arrays, one after the other. None where one that was given reads rows in a way of
         its own: HistGradientBoosting, LightGBM, XGBoost and CatBoost.
@@ -120,7 +116,8 @@ class TopForest(BinaryClassifier):
     threshold_ : float
         The score above which a row is positive: so that the share τ of the negatives is above it, on rows that the head
         has not seen, by the trees that did not draw them. With few trees these scores spread more than those of new
-        rows by all trees, and fewer new negatives than τ are above it.
+        rows by all trees, and fewer new negatives than τ are above it. Of rows in blocks it is set by all trees, on
+        negatives that neither trees nor head have seen.
     intercept_ : ndarray of shape (1,)
         Minus the threshold.
     objective_, dual_objective_, dual_gap_ : float
@@ -170,13 +167,14 @@ class TopForest(BinaryClassifier):
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
+    sample_rows: int = 200_000
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the trees, choose a head and fit it.
 
         Parameters
         ----------
-        X : {array-like, dataframe} of shape (n_samples, n_features)
+        X : {array-like, dataframe, Dask array or dataframe} of shape (n_samples, n_features)
             Rows; NaN and other missing values are allowed, and text or categories in frames.
         y : array-like of shape (n_samples,)
             Two classes, of which `pos_label` is the positive one.
@@ -198,16 +196,21 @@ class TopForest(BinaryClassifier):
             require_choice("honest", self.honest, ("auto",))
         require_count("n_estimators", self.n_estimators)
         require_count("min_samples_leaf", self.min_samples_leaf)
+        require_count("sample_rows", self.sample_rows, least=10)
         if self.head is not None and not is_linear_and_convex(self.head):
             raise InputError.of(
                 "head", self.head, "must be a linear estimator of the top family with a convex objective",
                 "use PatMatNP(), TauFPL() or another one",
             )  # fmt: skip
 
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         random = check_random_state(self.random_state)
+        sampled: SampledBlocks | None = None
+        if is_dask(X):
+            X, y, sample_weight, sampled = self._sample(X, y, sample_weight, random)
         self._columns, X, y = training_rows(self, X, y) if self.trees is None else rows_for_sources(self, X, y)
-        self.classes_ = two_classes(y, self, self.pos_label)
+        if not hasattr(self, "classes_"):  # those of blocks are known
+            self.classes_ = two_classes(y, self, self.pos_label)
         positive = is_positive(y, self.classes_)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = weights > 0
@@ -223,15 +226,25 @@ class TopForest(BinaryClassifier):
         self._say("finding the leaves of the rows, and priors that have not seen them")
         rows, priors = training_leaves(grove, X, positive, weights, random, self._say)
         grove.forget_steps()
-        if self.honest is True:
+        if self.honest is True or (sampled is not None and self.honest == "auto"):
             grove.check_honest()
-        best, candidates = self._choose(rows, random)
-        self._say("fitting the head")
-        head = fitted(self._head(), best.candidate, rows)
-        self._keep(head, best, grove, priors, rows)
-        self.selection_ = told(best, candidates, getattr(head, "tau", None))
-        del head, rows  # their memory is needed for the trees
+        threshold = self._fit_head(rows, grove, priors, sampled, random)
+        del rows  # its memory is needed for the trees
         self._keep_trees(grove)
+        self._set_threshold(threshold)
+        if sampled is not None:
+            self._set_threshold(threshold + sampled.quantile(self))
+
+    def _sample(
+        self, X: Any, y: Any, sample_weight: Any, random: np.random.RandomState
+    ) -> tuple[Any, Any, Any, SampledBlocks | None]:
+        """Rows in blocks: a sample of rows, labels and weights, and where the others are; all rows if they are few."""
+        from toprank.trees.forest_blocks import ForestBlocks
+
+        blocks = ForestBlocks.of(self, X, y, sample_weight)
+        sampled = blocks.drawn(self.sample_rows, self.tau, random)
+        self._say(f"fetching {len(blocks) if sampled is None else self.sample_rows:,} of {len(blocks):,} rows")
+        return *(blocks.everything() if sampled is None else blocks.rows(sampled.sample)), sampled
 
     def _grow(self, X: Any, positive: Mask, weights: Floats | None, random: np.random.RandomState) -> Grove:
         """The ensembles: those of `trees`, or a forest for the leaves, and a forest and boosted trees as priors."""
@@ -249,46 +262,34 @@ class TopForest(BinaryClassifier):
         head = PatMatNP(tau=self.tau) if self.head is None else clone(self.head)
         return head.set_params(tol=self.tol, threshold="trained")
 
-    def _candidates(self, honesty: Sequence[bool]) -> list[Candidate]:
-        """What is compared; a parameter that is given is not varied."""
-        alphas = ALPHAS if self.alpha == "auto" else (float(self.alpha),)
-        honest = honesty if self.honest == "auto" else (self.honest,)
-        heads = [Candidate(alpha, None, one) for alpha in alphas for one in honest]
-        return [Candidate(1.0, None, honest=True, prior_alone=True), *heads] if self.alpha == "auto" else heads
-
-    def _choose(self, rows: TrainingLeaves, random: np.random.RandomState) -> tuple[Judged, list[Judged]]:
-        """The best candidate, with scores of all rows, and all candidates."""
-        candidates = self._candidates(rows.honesty)
+    def _fit_head(
+        self, rows: TrainingLeaves, grove: Grove, priors: Sequence[Prior], sampled: SampledBlocks | None,
+        random: np.random.RandomState,
+    ) -> float:  # fmt: skip
+        """Choose a head, fit it to all rows, and keep its values; the threshold follows from the rows in memory."""
+        choice = Choice(self.tau, self.alpha, self.honest, varies_tau=self.head is None)
+        # beside rows that no tree has seen, those of the sample have to be honest
+        candidates = choice.candidates(rows.honesty if sampled is None else rows.honesty[:1])
         self._say(f"comparing {len(candidates)} heads on rows that they have not seen")
-        jury = Jury.of(rows, self.tau, random)
-        found = jury.judged(self._head(), candidates)
-        n_positives = int(jury.rows.positive.sum())
-        best = chosen(found, n_positives)
-        if self.head is None and self.alpha == "auto" and not best.candidate.prior_alone:
-            wider = replace(best.candidate, tau=min(_WIDER * self.tau, 0.5 * (1 + self.tau)))
-            found += (judged := jury.judged(self._head(), [wider]))
-            best = judged[0] if is_clearly_better(judged[0], best, n_positives) else best
-        if len(jury.rows.weights) == len(rows.weights):
-            return best, found
-        # a head of fewer rows scores on another scale: the threshold needs those of all rows
-        everything = Jury.of(rows, self.tau, random, all_rows=True)
-        (of_all,) = everything.judged(self._head(), [best.candidate])
-        return replace(best, scores=of_all.scores), found
-
-    def _keep(self, head: Any, best: Judged, grove: Grove, priors: Sequence[Prior], rows: TrainingLeaves) -> None:
-        """Set the attributes of the fitted model: one value a leaf for the leaves and the priors together."""
-        coef = head.coef_[0].astype(np.float64)
-        of_leaves, of_priors = np.split(coef, [len(coef) - len(priors)])
-        slopes = [best.candidate.freedom * v / prior.scale for v, prior in zip(of_priors, priors, strict=True)]
-        self.leaf_values_ = new_leaf_values(grove, of_leaves / np.sqrt(rows.whole.n_trees), slopes, priors)
-        shift = sum(slope * prior.centre for slope, prior in zip(slopes, priors, strict=True))
-        negatives = ~rows.positive
-        quantile = upper_quantile(best.scores[negatives], rows.weights[negatives], self.tau)
-        self.threshold_ = quantile - float(head.intercept_[0]) + shift
-        self.intercept_ = np.array([-self.threshold_])
+        deciding = rows if sampled is None else replace(rows, weights=sampled.restored(rows))
+        best, found = choice.best(self._head(), candidates, deciding, random)
+        quantile = choice.quantile(best, self._head(), rows, random) if sampled is None else 0.0
+        self._say("fitting the head")
+        if sampled is None:
+            head = fitted(self._head(), best.candidate, rows)
+        else:
+            head = sampled.fitted(self._head(), best.candidate, rows, grove, priors, self)
+        self.leaf_values_, shift = new_leaf_values(grove, head.coef_[0], best.candidate.freedom, priors)
         self.n_leaves_ = grove.n_leaves
         for name in ("objective_", "dual_objective_", "dual_gap_", "n_iter_", "history_"):
             setattr(self, name, getattr(head, name))
+        self.selection_ = told(best, found, getattr(head, "tau", None))
+        if sampled is not None:
+            self.selection_["rows"] = sampled.told()
+        return quantile - float(head.intercept_[0]) + shift
+
+    def _set_threshold(self, threshold: float) -> None:
+        self.threshold_, self.intercept_ = threshold, np.array([-threshold])
 
     def _keep_trees(self, grove: Grove) -> None:
         """The trees as arrays where they are plain; the ensembles where they were given."""
@@ -308,12 +309,16 @@ class TopForest(BinaryClassifier):
     def _grove_(self) -> Grove:
         return Grove.of_fitted(self.sources_)
 
-    def decision_function(self, X: Any) -> NDArray[Any]:
-        """Score minus threshold: above zero means "in the top".
+    def decision_function(self, X: Any) -> Any:
+        """Score minus threshold: above zero means "in the top". Of a Dask array it is one too, not yet computed.
 
         {rows_and_scores}
         """
         check_is_fitted(self)
+        if is_dask(X):
+            from toprank.trees.forest_blocks import lazy_scores
+
+            return lazy_scores(self, X)
         if self.trees_ is None:
             scores = self._grove_.scores(rows_as_they_are(self, X, reset=False), self.leaf_values_)
         else:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -25,13 +25,15 @@ from sklearn.exceptions import ConvergenceWarning
 from toprank.arrays import Floats, Rows
 from toprank.estimators._base import TopClassifier
 from toprank.exceptions import DegenerateSolutionWarning
+from toprank.matrices.leaves import LeafMatrix
 from toprank.metrics.roc import tpr_at_fpr
 from toprank.trees.training_leaves import TrainingLeaves, fold_numbers
 
 # Folds, the tolerance within them, and multiples of the budget whose false positive rates count.
 _FOLDS, _TOLERANCE, _AROUND = 3, 1e-2, (0.2, 0.5, 1.0, 2.0, 5.0)
-# The penalty that others have to beat clearly.
-_USUAL_ALPHA = 0.1
+# Penalties that are compared, the one that others have to beat clearly, and the multiple of the budget that is tried as
+# τ of the best one.
+ALPHAS, _USUAL_ALPHA, _WIDER = (1.0, 0.1, 0.01), 0.1, 5.0
 # What the prior is multiplied by, where α is not above 1.
 _FREEDOM = 5.0
 # Rows that decide, at most; of more rows all positives, up to a half, and random negatives.
@@ -103,6 +105,43 @@ class Jury:
         return float(np.mean([tpr_at_fpr(positive, scores, max_fpr=rate, sample_weight=weights) for rate in rates]))
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What is varied: the budget, the penalty and honesty unless they are given, and whether τ of the head is."""
+
+    budget: float
+    alpha: float | Literal["auto"]
+    honest: bool | Literal["auto"]
+    varies_tau: bool
+
+    def candidates(self, honesty: Sequence[bool]) -> list[Candidate]:
+        """What is compared; a parameter that is given is not varied."""
+        alphas = ALPHAS if self.alpha == "auto" else (float(self.alpha),)
+        honest = honesty if self.honest == "auto" else (self.honest,)
+        heads = [Candidate(alpha, None, one) for alpha in alphas for one in honest]
+        return [Candidate(1.0, None, honest=True, prior_alone=True), *heads] if self.alpha == "auto" else heads
+
+    def best(
+        self, head: Any, candidates: Sequence[Candidate], rows: TrainingLeaves, random: np.random.RandomState
+    ) -> tuple[Judged, list[Judged]]:
+        """The best candidate, with scores of the rows that decide, and all candidates."""
+        jury = Jury.of(rows, self.budget, random)
+        found = jury.judged(head, candidates)
+        n_positives = int(jury.rows.positive.sum())
+        best = chosen(found, n_positives)
+        if self.varies_tau and self.alpha == "auto" and not best.candidate.prior_alone:
+            wider = replace(best.candidate, tau=min(_WIDER * self.budget, 0.5 * (1 + self.budget)))
+            found += (judged := jury.judged(head, [wider]))
+            best = judged[0] if is_clearly_better(judged[0], best, n_positives) else best
+        return best, found
+
+    def quantile(self, best: Judged, head: Any, rows: TrainingLeaves, random: np.random.RandomState) -> float:
+        """The score of the best candidate above which is the budget, by heads that have not seen the rows."""
+        if len(best.scores) < len(rows.weights):  # a head of fewer rows scores on another scale
+            (best,) = Jury.of(rows, self.budget, random, all_rows=True).judged(head, [best.candidate])
+        return upper_quantile(best.scores[~rows.positive], rows.weights[~rows.positive], self.budget)
+
+
 def chosen(candidates: Sequence[Judged], n_positives: int) -> Judged:
     """The best one if it is clearly better than the usual one, else the usual one; none that is behind the prior alone.
 
@@ -162,16 +201,18 @@ def fitted(head: Any, candidate: Candidate, rows: TrainingLeaves) -> Any:
 
 def to_fit(rows: TrainingLeaves, candidate: Candidate) -> Any:
     """The rows as a candidate sees them in training."""
-    prior = candidate.freedom * rows.prior
-    if candidate.prior_alone:
-        return prior
-    return (rows.honest if candidate.honest else rows.whole).with_extra(prior)
+    return with_prior(rows.honest if candidate.honest else rows.whole, rows.prior, candidate)
 
 
 def to_score(rows: TrainingLeaves, candidate: Candidate) -> Any:
     """The rows as a candidate scores them: honest always."""
-    prior = candidate.freedom * rows.prior
-    return prior if candidate.prior_alone else rows.honest.with_extra(prior)
+    return with_prior(rows.honest, rows.prior, candidate)
+
+
+def with_prior(leaves: LeafMatrix, prior: Floats, candidate: Candidate) -> Any:
+    """Leaves and prior as a candidate sees them."""
+    prior = candidate.freedom * prior
+    return prior if candidate.prior_alone else leaves.with_extra(prior)
 
 
 def _along_paths(head: Any, candidates: Sequence[Candidate], rows: TrainingLeaves) -> Iterator[tuple[Candidate, Any]]:

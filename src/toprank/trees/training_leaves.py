@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, gen_batches
 
@@ -108,6 +109,14 @@ def training_leaves(
     return found, priors
 
 
+def unseen_leaves(grove: Grove, X: Any, priors: Sequence[Prior]) -> tuple[LeafMatrix, Floats]:
+    """Leaves and priors of rows that no tree has seen: all trees count."""
+    parts = tuple(replace(part, is_frozen=True) for part in grove.parts)
+    scores = [_scores(part, X) for part in parts if part.is_prior]
+    columns = [(score - prior.centre) / prior.scale for score, prior in zip(scores, priors, strict=True)]
+    return _leaves_with_values(Grove(parts), X)[0], np.stack(columns, axis=1)
+
+
 def fold_numbers(positive: Mask, n_folds: int, random: np.random.RandomState) -> Rows:
     """The fold of each row; each has rows of both classes."""
     fewest = int(min(positive.sum(), (~positive).sum()))
@@ -183,16 +192,22 @@ def _leaves_with_values(grove: Grove, X: Any) -> tuple[LeafMatrix, LeafMatrix]:
     return whole, LeafMatrix.of(whole.leaves, chosen.n_leaves, unseen[0] if len(unseen) == 1 else np.hstack(unseen))
 
 
-def new_leaf_values(grove: Grove, of_leaves: Floats, slopes: Sequence[float], priors: Sequence[Prior]) -> Floats:
-    """What each leaf adds to the score: its own value, and the slope of the prior times what it adds to that."""
+def new_leaf_values(grove: Grove, coef: NDArray[Any], freedom: float, priors: Sequence[Prior]) -> tuple[Floats, float]:
+    """What each leaf adds to the score, and what the sum is above the score of the head.
+
+    A leaf adds its own value, and the slope of the prior times what it adds to that.
+    """
+    of_leaves, of_priors = np.split(coef.astype(np.float64), [len(coef) - len(priors)])
+    slopes = [freedom * v / prior.scale for v, prior in zip(of_priors, priors, strict=True)]
+    root = np.sqrt(sum(len(part.source.n_leaves) for part in grove.parts if part.gets_values))
     starts = np.cumsum([0, *(part.source.n_leaves.sum() for part in grove.parts)])
     values = np.zeros(int(starts[-1]))
     used, of_prior = 0, iter(zip(slopes, priors, strict=True))
     for part, first, last in zip(grove.parts, starts, starts[1:], strict=False):
         if part.gets_values and len(of_leaves):  # none of the prior alone
-            values[first:last] += of_leaves[used : used + last - first]
+            values[first:last] += of_leaves[used : used + last - first] / root
             used += last - first
         if part.is_prior:
             slope, prior = next(of_prior)
             values[first:last] += slope * prior.leaf_values
-    return values
+    return values, float(sum(slope * prior.centre for slope, prior in zip(slopes, priors, strict=True)))
