@@ -1,6 +1,7 @@
 """Compiled loops where their machine code cannot be kept on disk, or where the files are damaged."""
 
 import errno
+import gc
 import importlib.util
 import os
 import shutil
@@ -17,9 +18,10 @@ from numba.core.caching import CacheImpl, IndexDataCacheFile
 import toprank
 from toprank import compiled
 from toprank.exceptions import CacheWarning
-from toprank.log import listening, verbose
+from toprank.log import listening, quiet, verbose
 
 PACKAGE = Path(toprank.__file__).parent
+OURS = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compiled.compiled)})
 SOURCE = """
 from toprank.compiled import compiled
 
@@ -143,6 +145,39 @@ print(toprank.__file__, H[0, 0])
     assert "NUMBA_CACHE_DIR" in run.stderr
 
 
+def test_part_is_python_for_python_and_leaves_no_file(tmp_path):
+    path = tmp_path / "loops.py"
+    path.write_text(
+        SOURCE.replace("import compiled", "import compiled, part").replace(
+            "    return values.sum()", "    return twice(values[0])"
+        )
+        + "\n\n@part()\ndef twice(value):\n    return value + value\n"
+    )
+    spec = importlib.util.spec_from_file_location("loops", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.total(np.ones(3)) == 2
+    assert module.twice("a") == "aa"
+    assert {found.name.split("-")[0] for found in tmp_path.rglob("*.nb*")} == {"loops.total"}
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collector_is_held_while_loops_are_compiled_and_left_as_it_was(enabled):
+    watch = compiled.NoCollection()
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        for _ in range(2):
+            watch.on_start(OURS)
+            watch.on_start(OURS)
+            watch.on_end(OURS)
+            assert not gc.isenabled()
+            watch.on_end(OURS)
+            assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
 def test_every_loop_is_declared_in_this_way():
     assert modules_with("from numba") == ["toprank.compiled"]
     assert not modules_with("import numba")
@@ -153,29 +188,35 @@ def modules_with(text):
     return sorted(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in files)
 
 
-@pytest.mark.parametrize("asked", ["verbose", "listening"])
-def test_who_waits_longer_is_told_once_that_loops_are_compiled(asked, caplog):
+def waited(patience, happened):
+    """Let a compilation take longer than the patience, with a function in it that the first one calls."""
+    patience.on_start(happened)
+    patience.on_start(happened)
+    patience.on_end(happened)
+    time.sleep(0.1)
+    patience.on_end(happened)
+
+
+@pytest.mark.parametrize("silenced", [False, True])
+@pytest.mark.parametrize("asked", [False, True])
+def test_who_waits_longer_is_told_once_that_loops_are_compiled_asked_or_not(asked, silenced, caplog):
     heard = []
-    ours = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compiled.compiled)})
     patience = compiled.Patience(seconds=0.02)
-    with verbose(asked == "verbose"), listening(heard.append):
-        for _ in range(2):
-            patience.on_start(ours)
-            patience.on_start(ours)  # what the first one calls
-            patience.on_end(ours)
-            time.sleep(0.1)
-            patience.on_end(ours)
+    with verbose(asked), quiet(silenced), listening(heard.append):
+        waited(patience, OURS)
+        waited(patience, OURS)
     assert heard == [compiled._COMPILING]
-    assert caplog.messages == heard * (asked == "verbose")
+    assert caplog.messages == heard * (not silenced)
+
+
+def test_line_is_seen_in_an_application_without_logging():
+    code = "from toprank import log; log.announce('compiling')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("", "compiling\n")
 
 
 def test_quick_compilation_and_functions_of_others_are_not_told(caplog):
     others = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=np.sum)})
-    ours = SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=compiled.compiled)})
-    with verbose(True):
-        for seconds, happened in ((0.02, others), (10.0, ours)):
-            patience = compiled.Patience(seconds)
-            patience.on_start(happened)
-            time.sleep(0.1)
-            patience.on_end(happened)
+    for seconds, happened in ((0.02, others), (10.0, OURS)):
+        waited(compiled.Patience(seconds), happened)
     assert not caplog.messages

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 _verbose: ContextVar[bool] = ContextVar("verbose", default=False)
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _listener: ContextVar[Callable[[str], Any] | None] = ContextVar("listener", default=None)
 
 
@@ -30,6 +31,23 @@ def verbose(wanted: Any) -> Iterator[None]:
         yield
     finally:
         _verbose.reset(token)
+
+
+@contextmanager
+def quiet(wanted: bool) -> Iterator[None]:
+    """Keep what is said by `announce` out of the log, if that is wanted, as long as the context lasts."""
+    token = _quiet.set(_quiet.get() or wanted)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def announce(text: str) -> None:
+    """Say something that nobody asked for but should see: to whoever listens, and to the log as a warning."""
+    tell(text)
+    if not _quiet.get():
+        logging.getLogger("toprank").warning(text)
 
 
 def say(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import typer
 
+from toprank import log
 from toprank.cli.standard_streams import DEBUG, LostOutput
 from toprank.exceptions import Message, Parameter, message_of
 from toprank.shown_text import printable, shell_word
@@ -143,7 +144,7 @@ def guarded(command: Callable[..., _Result]) -> Callable[..., _Result]:
     def run(*args: Any, **kwargs: Any) -> _Result:
         before = _running.set(command)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), log.quiet(bool(kwargs.get("quiet"))):
                 warnings.simplefilter("ignore")  # those that concern the user become notes
                 return command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter, LostOutput):
