@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.files._numbers import INFINITE, LEFT, MISSING, NUMBER, is_decimal, is_no_label, parse_number
 from toprank.files.labels import DECIMAL, NUMERIC, TEXTUAL, TRUTH, ZERO_ONE
 from toprank.files.rows import MOST_BAD_LINES
@@ -77,7 +77,7 @@ def parse_csv(text: Any, stops: bool, delimiter: int, slots: Any, labels: Any, f
     return n_rows, n_bad, n_left, line
 
 
-@compiled()
+@part()
 def _csv_row(
     text: Any,
     start: int,
@@ -158,7 +158,7 @@ def parse_svmlight(
     return n_rows, n_bad, n_left, line
 
 
-@compiled()
+@part()
 def _svmlight_row(
     text: Any,
     start: int,
@@ -213,7 +213,7 @@ def _svmlight_row(
         before, n_values = index, n_values + 1
 
 
-@compiled()
+@part()
 def _index(text: Any, start: int, end: int) -> Any:
     """The index before a colon, and where the colon is; -2 for a query number, -1 for anything else."""
     if (
@@ -231,7 +231,7 @@ def _index(text: Any, start: int, end: int) -> Any:
     return (index, i) if start < i < end and text[i] == 58 else (-1, i)
 
 
-@compiled()
+@part()
 def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     """1 for a positive, 0 for a negative, -1 for neither."""
     if labels.mode == TEXTUAL or labels.mode == TRUTH or labels.mode == DECIMAL:
@@ -255,7 +255,7 @@ def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
     return 1 if abs(value - 1) <= near else (0 if value == 0 or abs(value + 1) <= near else -1)
 
 
-@compiled()
+@part()
 def _is_text(text: Any, start: int, end: int, wanted: Any, quoted: bool) -> bool:
     """Whether a field is this text; between quotes, two quotes stand for one."""
     i, j = start, 0
@@ -265,7 +265,7 @@ def _is_text(text: Any, start: int, end: int, wanted: Any, quoted: bool) -> bool
     return i >= end and j == len(wanted)
 
 
-@compiled()
+@part()
 def _is_word(text: Any, start: int, end: int, word: Any) -> bool:
     """Whether a field is this word of small letters, in small or capital ones."""
     same = end - start == len(word)
@@ -277,7 +277,7 @@ def _is_word(text: Any, start: int, end: int, word: Any) -> bool:
     return same
 
 
-@compiled()
+@part()
 def _is_empty(text: Any, start: int, end: int, delimiter: int) -> bool:
     """Whether a line has nothing but blanks, which is no row."""
     while start < end and text[start] != delimiter and _is_blank(text[start]):
@@ -285,7 +285,7 @@ def _is_empty(text: Any, start: int, end: int, delimiter: int) -> bool:
     return start == end
 
 
-@compiled()
+@part()
 def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
     """Start and end of a field without quotes and blanks, start of the next one, whether quotes are closed and used."""
     i = start
@@ -307,7 +307,7 @@ def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
     return a, b, j + 1, True, False
 
 
-@compiled()
+@part()
 def _line_end(text: Any, start: int) -> int:
     i = start
     while i < len(text) and text[i] != 10:
@@ -315,7 +315,7 @@ def _line_end(text: Any, start: int) -> int:
     return i
 
 
-@compiled()
+@part()
 def _token_end(text: Any, start: int, end: int) -> int:
     i = start
     while i < end and not _is_blank(text[i]):
@@ -323,7 +323,7 @@ def _token_end(text: Any, start: int, end: int) -> int:
     return i
 
 
-@compiled()
+@part()
 def _trim(text: Any, start: int, end: int) -> Any:
     while start < end and _is_blank(text[start]):
         start += 1
@@ -332,28 +332,28 @@ def _trim(text: Any, start: int, end: int) -> Any:
     return start, end
 
 
-@compiled()
+@part()
 def _is_blank(c: int) -> bool:
     return c == 32 or c == 9 or c == 13  # space, tabulator, carriage return
 
 
-@compiled()
+@part()
 def _wrong(status: int) -> int:
     return IS_MISSING if status == MISSING else (IS_INFINITE if status == INFINITE else IS_NO_NUMBER)
 
 
-@compiled()
+@part()
 def _note_row(found: Any, row: int, end: int, line: int, skipped: int) -> None:
     found.ends[row], found.lines[row], found.skipped[row] = end, line, skipped
 
 
-@compiled()
+@part()
 def _note_bad(bad: Any, at: int, line: int, what: int, place: int, start: int, end: int) -> None:
     if at < len(bad):
         bad[at, 0], bad[at, 1], bad[at, 2], bad[at, 3], bad[at, 4] = line, what, place, start, end
 
 
-@compiled()
+@part()
 def _note_left(left: Any, at: int, place: int, row: int, start: int, end: int) -> None:
     if at < len(left):
         left[at, 0], left[at, 1], left[at, 2], left[at, 3] = place, row, start, end

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.files.spelling import MISSING_LABELS, MISSING_WORDS
 
 NUMBER, MISSING, INFINITE, NO_NUMBER, LEFT = 0, 1, 2, 3, 4
@@ -75,7 +75,7 @@ def parse_number(text: Any, start: int, end: int) -> Any:
     return sign * value, status
 
 
-@compiled()
+@part()
 def is_decimal(text: Any, start: int, end: int, digits: Any, exponent: int, negative: bool) -> bool:
     """Whether a field is the number ± 0.d₁d₂… · 10^exponent, digit by digit; zero has no digits."""
     signed = start < end and (text[start] == 43 or text[start] == 45)
@@ -101,19 +101,19 @@ def is_decimal(text: Any, start: int, end: int, digits: Any, exponent: int, nega
     return len(digits) == 0 or (place == exponent and minus == negative)
 
 
-@compiled()
+@part()
 def is_no_label(text: Any, start: int, end: int) -> bool:
     """Whether a field of a target is missing."""
     return _word_meaning(text, start, end, _N_LABEL_WORDS) == MISSING
 
 
-@compiled()
+@part()
 def _is_nan(text: Any, start: int, end: int) -> bool:
     n, a = 110, 97
     return end - start == 3 and text[start] | 32 == n and text[start + 1] | 32 == a and text[start + 2] | 32 == n
 
 
-@compiled()
+@part()
 def _word_meaning(text: Any, start: int, end: int, n_words: int) -> int:
     """What a field without digits means, by the first words."""
     for row in range(n_words):
@@ -128,7 +128,7 @@ def _word_meaning(text: Any, start: int, end: int, n_words: int) -> int:
     return NO_NUMBER
 
 
-@compiled()
+@part()
 def _exponent(text: Any, start: int, end: int) -> Any:
     """The power of ten after an e, and where it ends; -1 if there is none."""
     signed = start < end and (text[start] == 43 or text[start] == 45)
@@ -141,7 +141,7 @@ def _exponent(text: Any, start: int, end: int) -> Any:
     return sign * power, (i if i > first else -1)
 
 
-@compiled()
+@part()
 def _scaled(whole: Any, exponent: int) -> Any:
     """The double nearest to whole · 10^exponent, and whether it was found."""
     power = _POWERS[abs(exponent)]
@@ -165,7 +165,7 @@ def _scaled(whole: Any, exponent: int) -> Any:
     return above, (NUMBER if above == below else LEFT)
 
 
-@compiled()
+@part()
 def _product(a: float, b: float) -> Any:
     """The rounded product of two doubles and its rounding error, exactly (Dekker, 1971)."""
     product = a * b

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import part
 
 # Rows of the factor come in multiples of this many columns, and in groups of this many.
 LANES = 4
@@ -27,7 +27,7 @@ _SMALLEST_INFORMATION = 1e-300
 LARGEST_INFORMATION = 1e200
 
 
-@compiled(nogil=True)
+@part()
 def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
     """α of the step; of the two ways to write the root, the one without cancellation."""
     squared = phi * phi
@@ -42,7 +42,7 @@ def multiplier(v: Any, m: Any, phi: Any, penalty: Any) -> Any:
     return alpha if alpha < penalty else penalty
 
 
-@compiled(nogil=True)
+@part()
 def information(v: Any, alpha: Any, phi: Any) -> Any:
     """αφ/√u, what the step adds to the inverse covariance along z: √u = 2√v / (a + √(a² + 4)) with a = αφ√v."""
     a, largest = alpha * phi * np.sqrt(v), np.sqrt(_LARGEST_SHRINKAGE)
@@ -51,7 +51,7 @@ def information(v: Any, alpha: Any, phi: Any) -> Any:
     return gain if gain > _SMALLEST_INFORMATION else _SMALLEST_INFORMATION
 
 
-@compiled(nogil=True)
+@part()
 def project(factor: Any, variances: Any, z: Any, projected: Any) -> Any:
     """Set projected = Uᵀz and return v = zᵀΣz, where Σ = U·diag(variances)·Uᵀ and factor = Uᵀ, unit lower triangular.
 
@@ -78,7 +78,7 @@ def project(factor: Any, variances: Any, z: Any, projected: Any) -> Any:
     return v
 
 
-@compiled(nogil=True)
+@part()
 def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any) -> None:
     """Replace Σ by Σ − Σzzᵀ Σ / (v + noise) in its factors, and set product = Σz for the old Σ: Bierman's method.
 
@@ -121,7 +121,7 @@ def shrink(factor: Any, variances: Any, projected: Any, noise: Any, product: Any
             product[i] = b + u3 * g3
 
 
-@compiled(nogil=True)
+@part()
 def forget_full(
     factor: Any, variances: Any, kept: Any, n_features: Any, time: Any, projected: Any, unused: Any
 ) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.online._rows import discount, random_bits, record
 from toprank.online._statistics import bounded_rate
 
@@ -62,7 +62,7 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
             _refresh(state)
 
 
-@compiled(nogil=True)
+@part()
 def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     """Set of_row = Bᵀx, and return wᵀx and ‖x‖²."""
     score = squared = 0.0
@@ -79,7 +79,7 @@ def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     return score, squared
 
 
-@compiled(nogil=True)
+@part()
 def _draw(state: Any, label: Any, weight: Any, added: Any) -> None:
     """Set added = [weight, √weight·r/√τ] with random signs r, count the weight and add to ρ."""
     rank = len(added) - 1
@@ -95,7 +95,7 @@ def _draw(state: Any, label: Any, weight: Any, added: Any) -> None:
     state.total[label] += weight
 
 
-@compiled(nogil=True)
+@part()
 def _count(state: Any, label: Any, row: Any, of_row: Any, added: Any) -> None:
     """Add x·addedᵀ to the columns of the class, and keep w, the products, the Gram matrix and Bᵀx in step."""
     indices, values, score, squared = row
@@ -121,7 +121,7 @@ def _count(state: Any, label: Any, row: Any, of_row: Any, added: Any) -> None:
         of_row[first + a] += squared * added[a]
 
 
-@compiled(nogil=True)
+@part()
 def _step(state: Any, label: Any, row: Any, of_row: Any, rate: Any, alpha: Any, step: Any) -> None:
     """Step: w ← (1 − ηα)·w − η·[e·x − (e + ρᵀq/n)·c + Z·q/n], with e = wᵀ(x − c) − y and q = Zᵀw − ρ·cᵀw."""
     indices, values, score, squared = row
@@ -154,7 +154,7 @@ def _step(state: Any, label: Any, row: Any, of_row: Any, rate: Any, alpha: Any, 
         state.base[indices[k]] -= rate * error * values[k] / state.scale[0]
 
 
-@compiled(nogil=True)
+@part()
 def _refresh(state: Any) -> None:
     """Write w to `base`, and compute the products and the Gram matrix from their definitions."""
     size = len(state.p)

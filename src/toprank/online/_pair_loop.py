@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Mask
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.online._confidence import LARGEST_INFORMATION, forget_full, information, multiplier, project, shrink
 from toprank.online._rows import discount, record, sparse_dot
 from toprank.online.buffers import filled, insert
@@ -132,7 +132,7 @@ def learn_pairs(
         ranker.time[0] += 1
 
 
-@compiled(nogil=True)
+@part()
 def _forget(spreads: Any, seen: Any, kept: Any, full: Any, diagonal: Any, n_features: Any, time: Any) -> None:
     """Forget a part, which makes no variance larger than by the factor 1/kept."""
     seen[0] *= kept
@@ -147,7 +147,7 @@ def _forget(spreads: Any, seen: Any, kept: Any, full: Any, diagonal: Any, n_feat
             spreads[label, slot] *= growth
 
 
-@compiled(nogil=True)
+@part()
 def _spread(row: Any, indices: Any, values: Any, full: Any, diagonal: Any) -> Any:
     """√(xᵀΣx), where Σ is the identity for first-order steps; `row` has the entries of x, too."""
     v = 0.0
@@ -164,7 +164,7 @@ def _spread(row: Any, indices: Any, values: Any, full: Any, diagonal: Any) -> An
     return np.sqrt(v)
 
 
-@compiled(nogil=True)
+@part()
 def in_order(margin: Any, sizes: Any, moved: Any, spread: Any, moved_there: Any, spread_there: Any, needed: Any) -> Any:
     """Whether a pair is surely in the right order by the margin that it needs, so that its step would be none.
 
@@ -178,7 +178,7 @@ def in_order(margin: Any, sizes: Any, moved: Any, spread: Any, moved_there: Any,
     return margin - uncertain >= needed
 
 
-@compiled(nogil=True)
+@part()
 def _products(weights: Any, row: Any, diagonal: Any, there: Any, entries: Any) -> Any:
     """xᵀw, xᵀΣx_t and xᵀΣx for a diagonal Σ."""
     score = overlap = squared = 0.0
@@ -191,7 +191,7 @@ def _products(weights: Any, row: Any, diagonal: Any, there: Any, entries: Any) -
     return score, overlap, squared
 
 
-@compiled(nogil=True)
+@part()
 def _steps(ranker: Any, buffers: Any, row: Any, penalty: Any, phi: Any, full: Any, diagonal: Any, pair: Any) -> Any:
     """A step for each row in the buffer of the other class, unless bounds say that it would be none.
 
@@ -247,7 +247,7 @@ def _steps(ranker: Any, buffers: Any, row: Any, penalty: Any, phi: Any, full: An
     return score, spread, moved
 
 
-@compiled(nogil=True)
+@part()
 def _step_full(weights: Any, row: Any, there: Any, entries: Any, sign: Any, penalty: Any, phi: Any, full: Any) -> Any:
     """A confidence-weighted step with the full covariance; returns α√v."""
     z, product, d = full.z, full.product, len(weights)
@@ -267,7 +267,7 @@ def _step_full(weights: Any, row: Any, there: Any, entries: Any, sign: Any, pena
     return alpha * np.sqrt(v)
 
 
-@compiled(nogil=True)
+@part()
 def _difference(there: Any, entries: Any, indices: Any, values: Any, row: Any, columns: Any, z: Any) -> Any:
     """Write the columns and entries of x_t − x to the room; return how many there are.
 
@@ -288,7 +288,7 @@ def _difference(there: Any, entries: Any, indices: Any, values: Any, row: Any, c
     return n
 
 
-@compiled(nogil=True)
+@part()
 def _step_diagonal(weights: Any, n: Any, sign: Any, penalty: Any, phi: Any, diagonal: Any) -> Any:
     """A confidence-weighted step with a diagonal covariance; returns α√v."""
     gained, scale, columns, z = diagonal.gained, diagonal.scale[0], diagonal.columns, diagonal.z
@@ -308,7 +308,7 @@ def _step_diagonal(weights: Any, n: Any, sign: Any, penalty: Any, phi: Any, diag
     return alpha * np.sqrt(v)
 
 
-@compiled(nogil=True)
+@part()
 def _step_passive_aggressive(weights: Any, n: Any, sign: Any, penalty: Any, columns: Any, z: Any) -> Any:
     """The smallest change of w that leaves no hinge loss, or one of length C·‖z‖; returns its length."""
     v = m = 0.0
@@ -324,7 +324,7 @@ def _step_passive_aggressive(weights: Any, n: Any, sign: Any, penalty: Any, colu
     return step * np.sqrt(v)
 
 
-@compiled(nogil=True)
+@part()
 def _step_gradient(
     weights: Any, buffers: Any, label: Any, indices: Any, values: Any, score: Any, penalty: Any, margins: Any
 ) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from toprank.arrays import Floats, Mask
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.saved_state import Array
 
 SMALLEST_SCALE = 1e-100
@@ -42,14 +42,14 @@ class Scores(NamedTuple):
     number: NDArray[np.int64]
 
 
-@compiled(nogil=True)
+@part()
 def record(recent: Any, number: Any, label: Any, score: Any) -> None:
     """Put a score into the ring of its class."""
     recent[label, number[label] % recent.shape[1]] = score
     number[label] += 1
 
 
-@compiled(nogil=True)
+@part()
 def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
     """dense[indices] @ values."""
     total = 0.0
@@ -58,7 +58,7 @@ def sparse_dot(dense: Any, indices: Any, values: Any) -> Any:
     return total
 
 
-@compiled(nogil=True)
+@part()
 def discount(base: Any, scale: Any, factor: Any) -> None:
     """Multiply scale·base by a factor, which costs one multiplication but for once in a long while."""
     scale[0] *= factor

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toprank.arrays import Floats
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.online._base import require_room
 from toprank.online._rows import record, sparse_dot
 from toprank.saved_state import Array
@@ -74,7 +74,7 @@ def learn_statistics(rows: Any, statistics: Any, scores: Any, rate: Any, alpha: 
             _step(statistics.weights, rate, alpha, rows.weights[t], curvature, gradient)
 
 
-@compiled(nogil=True)
+@part()
 def _offset(mean: Any, indices: Any, values: Any, offset: Any) -> None:
     """Set offset = x − mean."""
     for i in range(len(mean)):
@@ -83,7 +83,7 @@ def _offset(mean: Any, indices: Any, values: Any, offset: Any) -> None:
         offset[indices[k]] += values[k]
 
 
-@compiled(nogil=True)
+@part()
 def _count(statistics: Any, label: Any, weight: Any, offset: Any) -> None:
     """Count a row whose offset from the mean so far is given; the scatter grows by a positive multiple of a square."""
     mean, scatter = statistics.mean[label], statistics.scatter[label]
@@ -98,7 +98,7 @@ def _count(statistics: Any, label: Any, weight: Any, offset: Any) -> None:
                 scatter[i, j] += factor * offset[j]
 
 
-@compiled(nogil=True)
+@part()
 def _gradient(statistics: Any, other: Any, sign: Any, offset: Any, gradient: Any) -> Any:
     """Set the gradient, and return ‖x − c‖² + tr S, which bounds its Lipschitz constant."""
     weights, scatter, count = statistics.weights, statistics.scatter[other], statistics.total[other]
@@ -118,7 +118,7 @@ def _gradient(statistics: Any, other: Any, sign: Any, offset: Any, gradient: Any
     return curvature
 
 
-@compiled(nogil=True)
+@part()
 def _step(weights: Any, rate: Any, alpha: Any, weight: Any, curvature: Any, gradient: Any) -> None:
     """A gradient step with the penalty α/2·‖w‖², no longer than one over its Lipschitz constant."""
     rate = bounded_rate(rate * weight, alpha, curvature)
@@ -126,13 +126,13 @@ def _step(weights: Any, rate: Any, alpha: Any, weight: Any, curvature: Any, grad
         weights[i] -= rate * (alpha * weights[i] + gradient[i])
 
 
-@compiled(nogil=True)
+@part()
 def bounded_rate(rate: Any, alpha: Any, curvature: Any) -> Any:
     """The rate, or where that is smaller 1/(2α + curvature): longer steps would diverge."""
     return min(rate, 1.0 / max(2.0 * alpha + curvature, 1e-300))
 
 
-@compiled(nogil=True)
+@part()
 def _adaptive_step(statistics: Any, rate: Any, alpha: Any, delta: Any, weight: Any, gradient: Any) -> None:
     """A step in which feature i has the rate divided by δ + √(sum of its squared gradients)."""
     weights, squares = statistics.weights, statistics.squares

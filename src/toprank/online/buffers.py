@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats
-from toprank.compiled import compiled
+from toprank.compiled import part
 from toprank.online._rows import random_share
 
 FIFO, RESERVOIR = 0, 1
@@ -54,13 +54,13 @@ def with_capacity(buffers: Buffers, capacity: int) -> Buffers:
     return buffers._replace(indices=np.pad(buffers.indices, widths), values=np.pad(buffers.values, widths))
 
 
-@compiled(nogil=True)
+@part()
 def filled(inserted: Any, size: Any, label: Any) -> Any:
     """Number of slots in use."""
     return inserted[label] if inserted[label] < size[label] else size[label]
 
 
-@compiled(nogil=True)
+@part()
 def insert(buffers: Any, policy: Any, label: Any, indices: Any, values: Any, weight: Any) -> Any:
     """Offer a row that has been counted to the buffer of its class; return its slot, or −1 if it was not taken.
 

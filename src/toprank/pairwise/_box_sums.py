@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toprank.arrays import Floats, Mask
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 
 # Number of coefficients of a polynomial and of decaying exponentials; a multiple of four, as
 # the loops below work on four at a time.
@@ -147,7 +147,7 @@ def interact(
                 _multiply_rows(room.received, wanted[r], incoming, polynomials[r])
 
 
-@compiled(nogil=True)
+@part()
 def _join(moments: Any, weights: Any, sources: Any, filled: Any) -> Any:
     """Set the sources of a row and which boxes have any; returns whether some have."""
     some = False
@@ -167,7 +167,7 @@ def _join(moments: Any, weights: Any, sources: Any, filled: Any) -> Any:
     return some
 
 
-@compiled(nogil=True, fastmath=_FUSED)
+@part(fastmath=_FUSED)
 def _add_near(sources: Any, filled: Any, wanted: Any, positions: Any, near: Any, polynomials: Any) -> None:
     """Add Σ sources[I] @ near[J − I + reach] over the boxes I within reach of J to polynomials[J]."""
     n_boxes, reach = len(positions), len(near) // 2
@@ -188,7 +188,7 @@ def _add_near(sources: Any, filled: Any, wanted: Any, positions: Any, near: Any,
             box += 1
 
 
-@compiled(nogil=True, fastmath=_FUSED)
+@part(fastmath=_FUSED)
 def _multiply_rows(left: Any, used: Any, matrix: Any, product: Any) -> None:
     """Add left[i] @ matrix to product[i] for the used rows i; slices would cost more than the products."""
     for i in range(len(left)):
@@ -200,7 +200,7 @@ def _multiply_rows(left: Any, used: Any, matrix: Any, product: Any) -> None:
                 product[i, a] = value
 
 
-@compiled(nogil=True)
+@part()
 def _sweep(here: Any, sources: Any, room: Any, coefficients: Any, constant: Any, slope: Any, polynomials: Any) -> None:
     """Receive from the far sources on one side: below the targets for side = 1, sweeping up, else above, sweeping down.
 
@@ -245,7 +245,7 @@ def _sweep(here: Any, sources: Any, room: Any, coefficients: Any, constant: Any,
         polynomials[J, 1] += slope * total * width / 2
 
 
-@compiled(nogil=True)
+@part()
 def _set_decays(decays: Any, distance_before: Any, distance: Any) -> Any:
     """Set decays[k] = e⁻⁽ᵏ⁺¹⁾ᵈ for a distance d, which is returned; there is nothing to do if it is the one before."""
     if distance != distance_before:
@@ -257,7 +257,7 @@ def _set_decays(decays: Any, distance_before: Any, distance: Any) -> Any:
     return distance
 
 
-@compiled(nogil=True)
+@part()
 def _add(total: Any, error: Any, term: Any) -> Any:
     """Kahan's compensated addition."""
     corrected = term - error
@@ -322,7 +322,7 @@ def fourier_sums(
         values[i] = value + 2.0 * above[k]
 
 
-@compiled(nogil=True)
+@part()
 def _series(A: Any, B: Any, sine: Any, cosine: Any) -> Any:
     """Σ Bₙ cos(n·angle) − Aₙ sin(n·angle) over odd n, by the three-term recurrence of both."""
     twice = 2.0 * (cosine * cosine - sine * sine)

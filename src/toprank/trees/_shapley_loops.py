@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 
 # Rows that go through a tree together.
 GROUP = 16
@@ -49,7 +49,7 @@ def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth
     return deepest, most_features
 
 
-@compiled(nogil=True)
+@part(allocates=True)
 def _in_depth_first_order(root: Any, feature: Any, left: Any, right: Any) -> Any:
     """The nodes of a tree, each after its parent, subtree by subtree."""
     order, waiting = np.empty(len(feature), np.int64), np.empty(len(feature) + 1, np.int64)
@@ -125,7 +125,7 @@ def add_shapley_values(
                     found[first + b, feature[path[d]]] += added[b]
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _go_down(
     d: Any, above: Any, share: Any, share_above: Any, points: Any,
     takes: Any, inverse: Any, slope: Any, product: Any, below: Any,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 
 
-@compiled()
+@part()
 def _next(nodes: Any, X: Any, i: int, node: int) -> Any:
     """The node after a node, for a row; without a branch, and the same one for a leaf."""
     step = nodes[node]
@@ -21,7 +21,7 @@ def _next(nodes: Any, X: Any, i: int, node: int) -> Any:
     return np.int64(step.second if is_second else step.first)
 
 
-@compiled()
+@part()
 def _ends_of_eight(nodes: Any, X: Any, i: int, root: int) -> Any:
     """The nodes of the leaves of eight rows from row i on; a feature of −1 marks a leaf."""
     a = b = c = d = e = f = g = h = root
@@ -34,7 +34,7 @@ def _ends_of_eight(nodes: Any, X: Any, i: int, root: int) -> Any:
     return a, b, c, d, e, f, g, h
 
 
-@compiled()
+@part()
 def _find_ends(nodes: Any, X: Any, root: int, ends: Any) -> None:
     """The node of the leaf that each row falls into, in one tree."""
     n = X.shape[0]
