@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import part
 
 
 class Losses(NamedTuple):
@@ -57,7 +57,7 @@ class Line(NamedTuple):
     limit_y: float
 
 
-@compiled(nogil=True)
+@part()
 def root(slope: float, curvature: float) -> float:
     """Where the derivative −slope − curvature · Δ is zero; for a line, the end that it rises to."""
     if curvature > 0:
@@ -65,19 +65,19 @@ def root(slope: float, curvature: float) -> float:
     return 0.0 if slope == 0 else -np.inf if slope > 0 else np.inf
 
 
-@compiled(nogil=True)
+@part()
 def clip(value: float, low: float, high: float) -> float:
     """The nearest point of an interval; where rounding has left it empty, no step."""
     return 0.0 if low > high else min(max(value, low), high)
 
 
-@compiled(nogil=True)
+@part()
 def gain_of(step: float, slope: float, curvature: float) -> float:
     """Rise of a concave parabola."""
     return -step * (slope + 0.5 * curvature * step)
 
 
-@compiled(nogil=True)
+@part()
 def two_positives(line: Any, losses: Any) -> Any:
     """First case of Theorems 3.1, C.1, D.1 and D.2: α_k + Δ, α_l − Δ; g = s_k − s_l."""
     g, eta, alpha_k, alpha_l, C_k, C_l = line
@@ -89,7 +89,7 @@ def two_positives(line: Any, losses: Any) -> Any:
     return step, gain_of(step, slope, curvature)
 
 
-@compiled(nogil=True)
+@part()
 def capped_mixed(line: Any, losses: Any, total: float, others: float) -> Any:
     """Second case of Theorems 3.1 and D.1: α_k + Δ, β_l + Δ; g = s_k − s_l.
 
@@ -107,7 +107,7 @@ def capped_mixed(line: Any, losses: Any, total: float, others: float) -> Any:
     return step, gain_of(step, slope, curvature)
 
 
-@compiled(nogil=True)
+@part()
 def capped_two_thresholds(line: Any, total: float) -> Any:
     """Third case of Theorems 3.1 and D.1: β_k + Δ, β_l − Δ; g = s_l − s_k; without caps (K = 1) they are 1."""
     g, eta, beta_k, beta_l, cap_k, cap_l = line
@@ -120,7 +120,7 @@ def capped_two_thresholds(line: Any, total: float) -> Any:
     return step, gain_of(step, g, eta)
 
 
-@compiled(nogil=True)
+@part()
 def quadratic_mixed(line: Any, losses: Any, squares: float) -> Any:
     """Second case of Theorem C.1: Δ for the present δ, then the best δ; `squares` is Σ β²/q before the step."""
     g, eta, alpha_k, beta_l, C_k, q_l = line
@@ -133,7 +133,7 @@ def quadratic_mixed(line: Any, losses: Any, squares: float) -> Any:
     return step, gain_of(step, slope, curvature) - rise_of_root(squares, after, losses)
 
 
-@compiled(nogil=True)
+@part()
 def quadratic_two_thresholds(line: Any, losses: Any, squares: float) -> Any:
     """Third case of Theorem C.1, likewise."""
     g, eta, beta_k, beta_l, q_k, q_l = line
@@ -145,13 +145,13 @@ def quadratic_two_thresholds(line: Any, losses: Any, squares: float) -> Any:
     return step, gain_of(step, g, eta) - rise_of_root(squares, after, losses)
 
 
-@compiled(nogil=True)
+@part()
 def rise_of_root(before: float, after: float, losses: Any) -> float:
     """Change of 2√(½ width τ Σβ²/q): what the quadratic quantile costs at the best δ."""
     return float(np.sqrt(2 * losses.quantile_width * losses.tau) * (np.sqrt(max(after, 0.0)) - np.sqrt(before)))
 
 
-@compiled(nogil=True)
+@part()
 def peak(slope: float, curvature: float, left: float, right: float, falling: float, rising: float) -> float:
     """The maximum of −slope·Δ − ½ curvature·Δ² − h(Δ), h convex: slope −falling, 0 from left to right, then rising."""
     step = root(slope - falling, curvature)
@@ -163,7 +163,7 @@ def peak(slope: float, curvature: float, left: float, right: float, falling: flo
     return max(root(slope + rising, curvature), right)
 
 
-@compiled(nogil=True)
+@part()
 def hinge_mixed(line: Any, losses: Any, others: float) -> Any:
     """Second case of Theorem D.2; `others` is the largest β_j / q_j apart from l.
 
@@ -179,7 +179,7 @@ def hinge_mixed(line: Any, losses: Any, others: float) -> Any:
     return step, gain_of(step, slope, eta) - cost * dearer
 
 
-@compiled(nogil=True)
+@part()
 def hinge_two_thresholds(line: Any, losses: Any, others: float) -> Any:
     """Third case of Theorem D.2; `others` is the largest β_j / q_j apart from k and l."""
     g, eta, beta_k, beta_l, q_k, q_l = line

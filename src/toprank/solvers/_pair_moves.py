@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.solvers._pair_choice import (
     NO_MASS,
     Candidates,
@@ -130,7 +130,7 @@ def ascend(products: Any, positives: Any, thresholds: Any, state: Any, steps: in
     return STEPS_DONE, -1, steps
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _move_positives(to: int, giver: int, bend: float, guard: float, u: Any, g: Any, top: Any, curvature: Any) -> Any:
     """One u up, another one down; returns by how much."""
     bend = bend + curvature[to] + curvature[giver]
@@ -142,7 +142,7 @@ def _move_positives(to: int, giver: int, bend: float, guard: float, u: Any, g: A
     return change
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _move_thresholds(
     to: int, giver: int, bend: float, guard: float, h: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any
 ) -> float:
@@ -163,14 +163,14 @@ def _move_thresholds(
     return change
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _shift(s: Any, factor: float, up: Any, down: Any) -> None:
     """Add a multiple of the difference of two rows to the scores."""
     for z in range(len(s)):
         s[z] += factor * (up[z] - down[z])
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _bind(x: int, c: float, row: Any, diagonal: Any, scalars: Any, bound_row: Any) -> None:
     """Put a row with its cap c among the bound rows, or with −c take it out."""
     mass = scalars[MASS] + c
@@ -180,7 +180,7 @@ def _bind(x: int, c: float, row: Any, diagonal: Any, scalars: Any, bound_row: An
         bound_row[z] += c * row[z]
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _bend_of_total(
     of_i: int, of_j: int, rest: float, row_i: Any, diagonal: Any, bound_row: Any, bound_norm: float, scale: float
 ) -> float:
@@ -191,7 +191,7 @@ def _bend_of_total(
     return float(bend * scale)
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _within_bounds_of_total(
     i: int, j: int, sign: float, change: float, u: Any, top: Any, b: Any, caps: Any, bound: Any, S: float, rest: float
 ) -> tuple[float, int]:
@@ -220,7 +220,7 @@ def _within_bounds_of_total(
     return change, reaches
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _move_total(
     i: int, j: int, signed: float, change: float, rest: float, smooth: bool,
     u: Any, top: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any,
@@ -242,7 +242,7 @@ def _move_total(
             b[k] = caps[k] * scalars[TOTAL]
 
 
-@compiled(nogil=True, error_model="numpy")
+@part(error_model="numpy")
 def _shift_total(s: Any, factor: float, row_i: Any, row_j: Any, bound_row: Any, rest: float, has_j: bool) -> None:
     """The scores after a change of u_i and S."""
     if has_j:

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from toprank.arrays import Floats, Rows
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.formulations.thresholds import within_caps
 from toprank.solvers._dual_cd_steps import (
     Line,
@@ -258,7 +258,7 @@ def best_partner(k: int, row_k: Any, terms: Any, scores: Any, variables: Any) ->
     return best, best_step, best_gain
 
 
-@compiled(nogil=True)
+@part()
 def threshold_sums(k: int, terms: Any, variables: Any) -> Any:
     """Σβ and Σβ²/limit; apart from k, the variable of the largest β/limit, its value, and the next largest value."""
     total, squares = 0.0, 0.0
@@ -275,7 +275,7 @@ def threshold_sums(k: int, terms: Any, variables: Any) -> Any:
     return total, squares, first, largest, next_largest
 
 
-@compiled(nogil=True)
+@part()
 def pair_step(k: int, l: int, eta: float, sums: Any, terms: Any, scores: Any, variables: Any) -> Any:  # noqa: E741
     """The best step of the pair (k, l) and its gain, by the closed form for the sides of k and l and for the kind."""
     kind, m, limits, losses = terms.kind, terms.m, terms.limits, terms.losses

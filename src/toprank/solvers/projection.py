@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from toprank.arrays import Floats
-from toprank.compiled import compiled
+from toprank.compiled import compiled, part
 from toprank.formulations.thresholds import top_mean
 
 _MAX_STEPS = 200
@@ -145,7 +145,7 @@ def _shift(values: Any, limits: Any, total: float) -> float:
     return _root(points[:size], above[:size], np.zeros(size), -total)
 
 
-@compiled()
+@part(allocates=True)
 def _capped_derivative(
     alpha0: Any, beta0: Any, caps: Any, upper: Any, rho: float, multiplier: float
 ) -> tuple[float, float, float]:
