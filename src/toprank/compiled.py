@@ -59,7 +59,7 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 def part(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """Compile a function as a part of the loops that call it; called from Python it runs as it is written.
 
-    It costs a third less to compile than one that Python can call: no arguments are unpacked, no file is kept, and
+    It costs less to compile than one that Python can call: no arguments are unpacked, no file is kept, and
     arrays are passed without counting who refers to them, unless the function makes new ones (`allocates`).
     """
     decorate: Callable[[Function], Function] = register_jitable(no_cfunc_wrapper=True, _nrt=allocates, **options)
