@@ -32,7 +32,7 @@ def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: An
     from dask import delayed
 
     key = f"toprank-{getattr(function, '__name__', 'task').strip('_')}-{uuid4().hex}"
-    large = [k for k, value in enumerate(common) if getattr(value, "nbytes", 0) > _SENT_ONCE]
+    large = [k for k, value in enumerate(common) if isinstance(value, np.ndarray) and value.nbytes > _SENT_ONCE]
     once = [sent(common[k]) for k in large]
     common = tuple(None if k in large else value for k, value in enumerate(common))
     return [
