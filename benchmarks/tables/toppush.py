@@ -248,22 +248,28 @@ TABLE_2A = Table(
 
 
 # Figure 1.
-SIZES = tuple(2**k * 1000 for k in range(6))
+SIZES = tuple(2**k * 1000 for k in range(8))
 
 
 def of_growth(cell):
-    """Processor seconds of both solvers by the number of rows, for one λ."""
+    """Processor seconds and iterations of both solvers by the number of rows, for one λ; what is compiled is loaded."""
     X, y = read_task(cell.set)
     (X,) = scaled(usual_scaling(cell.set, X), X, np.arange(len(y)))
     rows = np.random.default_rng(cell.trial).permutation(len(y))
     alpha, sizes = float(cell.method), [size for size in SIZES if size <= len(y)] or [len(y)]
-    seconds = {PRINTED: [], "TopPush": []}
-    for size in sizes:
-        for method, taken in seconds.items():
+    models = {PRINTED: PrintedTopPush(alpha=alpha, max_iter=100_000), "TopPush": TopPush(alpha=alpha)}
+    seconds, iterations = {method: [] for method in models}, {method: [] for method in models}
+    for size in (sizes[0], *sizes):
+        for method, model in models.items():
             start = time.process_time()
-            METHODS[method](alpha, y).fit(X[rows[:size]], y[rows[:size]])
-            taken.append(round(time.process_time() - start, 4))
-    return {"rows": sizes, "seconds": seconds}
+            model.fit(X[rows[:size]], y[rows[:size]])
+            seconds[method].append(round(time.process_time() - start, 4))
+            iterations[method].append(model.n_iter_)
+    return {
+        "rows": sizes,
+        "seconds": {method: taken[1:] for method, taken in seconds.items()},
+        "iterations": {method: counted[1:] for method, counted in iterations.items()},
+    }
 
 
 GROWTH = Experiment(
@@ -277,17 +283,20 @@ GROWTH = Experiment(
 
 
 def draw_growth(canvas, results):
-    """Seconds against rows in logarithms, both solvers."""
-    panels = canvas.subplots(1, 2, sharey=True)
-    for panel, method in zip(panels, (PRINTED, "TopPush"), strict=True):
-        for line in results.cells.values():
-            panel.loglog(line["rows"], line["seconds"][method], marker="o", ms=3, label=f"λ = {line['method']}")
-        rows = np.array(line["rows"], dtype=float)
-        start = max(line["seconds"][method][0], 1e-4)
-        panel.loglog(rows, start * rows / rows[0], "k-.", lw=1, label="linear")
-        panel.set(title=method, xlabel="rows")
+    """Seconds against rows in logarithms, both solvers, and the iterations of Algorithm 1."""
+    printed, ours, counts = canvas.subplots(1, 3)
+    printed.sharey(ours)
+    for line in results.cells.values():
+        label = f"λ = {line['method']}"
+        printed.loglog(line["rows"], line["seconds"][PRINTED], marker="o", ms=3, label=label)
+        ours.loglog(line["rows"], line["seconds"]["TopPush"], marker="o", ms=3, label=label)
+        counts.loglog(line["rows"], line["iterations"][PRINTED], marker="o", ms=3, label=label)
+    rows = np.array(line["rows"], dtype=float)
+    for panel, method in ((printed, PRINTED), (ours, "TopPush")):
+        panel.loglog(rows, line["seconds"][method][0] * rows / rows[0], "k-.", lw=1, label="linear")
+        panel.set(title=method, xlabel="rows", ylabel="seconds")
         panel.legend(fontsize=7)
-    panels[0].set_ylabel("seconds")
+    counts.set(title=PRINTED, xlabel="rows", ylabel="iterations")
 
 
 FIGURE_1 = Figure(
@@ -295,9 +304,10 @@ FIGURE_1 = Figure(
     "Training time of TopPush against the number of rows",
     GROWTH,
     draw_growth,
+    size=(9.0, 3.2),
     notes=(
-        "On nslkdd in place of url, which is not at hand. Left the paper's Algorithm 1 (at most 500 iterations), "
-        "right our solver.",
+        "On nslkdd in place of url, which is not at hand. Left the paper's Algorithm 1 until g changes by less than "
+        "10⁻⁴, however many iterations that takes; middle our solver to a relative gap of 10⁻⁴.",
     ),
 )
 
