@@ -1,9 +1,9 @@
-"""Kernels: optimality, a race to a relative gap of 1e-4, and 50,000 images.
+"""Kernels: optimality, and 50,000 images.
 
-    python benchmarks/bench_kernels.py optimality | race | fashion [--sets spambase] [--limit 60] [--times 100]
+    python benchmarks/bench_kernels.py optimality | fashion [--sets heart,german] [--C 1]
 
-Speeds are ratios within one run. Needs TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives. The
-tables of that paper: `python -m benchmarks.tables kernels`.
+Needs TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives. The tables of that paper:
+`python -m benchmarks.tables kernels`; races: `python -m benchmarks.tables races`.
 """
 
 import argparse
@@ -15,17 +15,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from kernel_models import fashion_parts, paper_models
+from kernel_models import exact_factor, fashion_parts, paper_models
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.svm import SVC
 from top_cases import fit, fit_seconds, load_case, scaled
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
 from toprank.formulations.surrogates import SURROGATES
 from toprank.metrics import precision_at_recall
 
-PAPER_SETS = ("ionosphere", "spambase", "winequality-white", "winequality-red")
-CS = (0.1, 1.0, 10.0)
 RECALLS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -36,12 +33,6 @@ def few_rows(X, y, most=250):
     parts = [rng.permutation(np.flatnonzero(y == label)) for label in (True, False)]
     rows = np.sort(np.concatenate([part[: max(8, int(share * len(part)))] for part in parts]))
     return X[rows], y[rows]
-
-
-def exact_factor(K):
-    """Φ with Φ Φᵀ = K."""
-    values, vectors = np.linalg.eigh(K)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def optimality(arguments):
@@ -95,63 +86,6 @@ def linear_kernel_difference(model, X, y):
     return abs(fit(model.set_params(solver="low-rank"), X, y).dual_objective_ - linear) / linear
 
 
-def race(arguments):
-    """Time to a relative gap of 1e-4: "auto" against dual-cd and against LIBSVM's support vector machine."""
-    kinds = {
-        "TopPush": TopPush(),
-        "TopPushK": TopPushK(k=5),
-        "TauFPL": TauFPL(tau=0.05),
-        "PatMatNP": PatMatNP(tau=0.05, beta=1.0),
-    }
-    for model in kinds.values():  # load what was compiled and the libraries before the clock runs
-        for solver in ("auto", "dual-cd"):
-            few = np.random.default_rng(0).normal(size=(60, 4))
-            fit(model.set_params(kernel="rbf", solver=solver, max_iter=300), few, np.arange(60) % 2)
-    titles = f"{'gap':>8} {'support':>7} {'seconds':>8} {'/SVC':>6} {'dual-cd gap':>11} {'dual-cd/auto':>12}"
-    print(f"{'set':18} {'kind':9} {'C':>4} {'solver':>8} {titles}")
-    ratios, speeds = {}, {}
-    for name in arguments.sets or PAPER_SETS:
-        X, y = load_case(name)
-        X = scaled(X)
-        for C in CS:
-            peer = min(fit_seconds(SVC(C=C), X, y) for _ in range(3))
-            for kind, model in kinds.items():
-                model.set_params(alpha=1 / (C * y.sum()), solver="auto", max_iter=None)
-                seconds = min(fit_seconds(model, X, y) for _ in range(3))
-                line = f"{name:18} {kind:9} {C:4g} {model.solver_:>8} {model.dual_gap_:8.1e} {len(model.support_):7} "
-                taken, gap, end = dual_cd(model, X, y, min(arguments.limit, arguments.times * seconds))
-                line += f"{seconds:8.3f} {seconds / peer:6.2f} {gap:11.1e} {END_MARKS[end]}{taken / seconds:11.1f}"
-                print(line, flush=True)
-                ratios.setdefault(name, []).append(seconds / peer)
-                speeds.setdefault(name, []).append((taken / seconds, end))
-    for name in ratios:
-        print(f"{name:18} median / SVC {np.median(ratios[name]):.2f}, {summary(speeds[name])}")
-    print(f"{'all':18} {summary([pair for pairs in speeds.values() for pair in pairs])}")
-    print("> dual-cd was cut off, the ratio is a lower bound; ! it found no more moves, so it never arrives")
-
-
-END_MARKS = {"arrived": " ", "cut off": ">", "stuck": "!"}
-
-
-def summary(speeds):
-    """Medians of the ratios, with those of stuck runs as they are, then as infinite; and how the runs ended."""
-    least = np.array([speed for speed, _ in speeds])
-    stuck = np.where([end == "stuck" for _, end in speeds], np.inf, least)
-    ends = ", ".join(f"{sum(end == name for _, end in speeds)} {name}" for name in END_MARKS)
-    return f"dual-cd / auto: median {np.median(least):.1f}, stuck as infinite {np.median(stuck):.1f} ({ends})"
-
-
-def dual_cd(model, X, y, budget):
-    """Seconds of dual-cd to the gap of 1e-4, or of all it could do in the budget; its gap, and how it ended."""
-    rival = type(model)(**{**model.get_params(), "solver": "dual-cd", "random_state": 0, "max_iter": 500})
-    first = fit_seconds(rival, X, y)
-    second = fit_seconds(rival.set_params(max_iter=3000), X, y)
-    most = 3000 + int(2500 * budget / max(second - first, 0.1 * second))
-    seconds = fit_seconds(rival.set_params(max_iter=most), X, y)
-    end = "arrived" if rival.dual_gap_ <= 1e-4 else "cut off" if rival.n_iter_ >= most else "stuck"
-    return seconds, rival.dual_gap_, end
-
-
 def fashion(arguments):
     """50,000 images, one process for each model: time, gap, memory, precision at recalls."""
     if arguments.child:
@@ -190,10 +124,8 @@ def one_fashion(kind, C):
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["optimality", "race", "fashion"])
+    parser.add_argument("part", choices=["optimality", "fashion"])
     parser.add_argument("--sets", type=lambda text: text.split(","), default=None, help="for fashion the models")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one run of dual-cd")
-    parser.add_argument("--times", type=float, default=100.0, help="the same, in times of ours")
     parser.add_argument("--C", type=float, default=1.0, help="of fashion")
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

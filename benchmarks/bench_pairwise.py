@@ -1,21 +1,18 @@
-"""Pairwise ranking: the fast sums, the two solvers, and a large fit.
+"""Pairwise ranking: the fast sums, and a large fit.
 
-    python benchmarks/bench_pairwise.py sums | errors | solvers | large | blocks [--sets Diabetes,Abalone] [--repeat 5]
+    python benchmarks/bench_pairwise.py sums | errors | large | blocks [--repeat 5]
 
-All figures are ratios within one run; times are the best of several, taken in turn. `solvers` reads the data
-folder that TOPRANK_DATA names. The tables of the RankNCG paper: `python -m benchmarks.tables rankncg`.
+All figures are ratios within one run; times are the best of several, taken in turn. The tables of the RankNCG paper:
+`python -m benchmarks.tables rankncg`; its solver beside ours: `python -m benchmarks.tables races`.
 """
 
 import argparse
 import pickle
 import time
-import warnings
 
 import numpy as np
-from ordinal_sets import ORDINAL_SETS, read_ordinal
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from toprank.pairwise import WMWRanker, pair_sum
 
@@ -70,43 +67,6 @@ def errors(arguments):
     for eps in 10.0 ** -np.arange(3, 13):
         result = pair_sum(y, z, q, function="erfc", summation="erfc", eps=eps)
         print(f"erfc, eps {eps:.0e}: {np.abs(result - direct['erfc']).max() / np.abs(q).sum():.1e}")
-
-
-def quiet_fit(model, X, y):
-    """Fit without warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X, y)
-
-
-def solver_seconds(models, X, y, repeat):
-    """Seconds of each solver to its tolerance, best of several runs in turn; validation of the input is left out."""
-    times = [[quiet_fit(model, X, y).history_["seconds"][-1] for model in models] for _ in range(repeat)]
-    return np.min(times, axis=0)
-
-
-def solvers(arguments):
-    """Time to the tolerance of newton-cg with exact sums against ncg with erfc sums, by penalty."""
-    titles = f"{'newton':>9} {'iter':>5} {'ncg erfc':>9} {'iter':>5} {'ratio':>6}"
-    print(f"{'set':14} {'alpha':>6} {titles} {'WMW':>7} {'WMW':>7} {'bound':>8} {'bound':>8}")
-    ratios = {}
-    for name in arguments.sets or ORDINAL_SETS:
-        X, y = read_ordinal(name)
-        X = StandardScaler().fit_transform(X)
-        for alpha in (1e-1, 1e-3, 1e-5):
-            newton = WMWRanker(alpha=alpha)
-            ncg = WMWRanker(alpha=alpha, solver="ncg", summation="erfc")
-            fast, slow = solver_seconds([newton, ncg], X, y, arguments.repeat if len(y) < 10**4 else 2)
-            ratios.setdefault(alpha, []).append(slow / fast)
-            print(
-                f"{name:14} {alpha:6g} {fast:9.4f} {newton.n_iter_:5} {slow:9.4f} {ncg.n_iter_:5} {slow / fast:6.1f} "
-                f"{newton.score(X, y):7.4f} {ncg.score(X, y):7.4f} {newton.suboptimality_ / newton.objective_:8.0e} "
-                f"{ncg.suboptimality_ / ncg.objective_:8.0e}",
-                flush=True,
-            )
-    for alpha, values in ratios.items():
-        print(f"ncg erfc / newton, alpha {alpha:g}: median {np.median(values):.1f}, least {min(values):.1f}")
-    print(f"ncg erfc / newton, all: median {np.median(np.concatenate(list(ratios.values()))):.1f}")
 
 
 def large(arguments):
@@ -167,8 +127,7 @@ def blocks(arguments):
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["sums", "errors", "solvers", "large", "blocks"])
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=None)
+    parser.add_argument("part", choices=["sums", "errors", "large", "blocks"])
     parser.add_argument("--repeat", type=int, default=5)
     arguments = parser.parse_args()
     globals()[arguments.part](arguments)

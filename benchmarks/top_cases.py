@@ -1,4 +1,4 @@
-"""What the races share: six sets, scaled and raw, as X and a boolean y, and the clock."""
+"""What several benchmarks share: sets, scaled or raw, as X and a boolean y, and the clock."""
 
 import time
 import warnings
@@ -9,7 +9,6 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from toprank.datasets import binarize, load, load_task
 
-LARGE = ("spambase", "ionosphere", "w8a", "nslkdd", "fashion-mnist", "20newsgroups")
 SMALL = ("ionosphere", "heart", "german", "australian", "diabetes", "ecoli", "yeast", "oil_spill")
 
 
@@ -26,13 +25,6 @@ def load_case(name):
 def scaled(X):
     """Standardised where dense, divided by the largest absolute value of each column where sparse."""
     return MaxAbsScaler().fit_transform(X) if issparse(X) else StandardScaler().fit_transform(X)
-
-
-def variants(name):
-    """(label, X, y): scaled and raw."""
-    X, y = load_case(name)
-    yield f"{name} scaled", scaled(X), y
-    yield f"{name} raw", X, y
 
 
 def fit(model, X, y):

@@ -23,8 +23,15 @@ def optimum(*problem, **threshold):
     return minimum(*problem, **threshold)[0]
 
 
-def minimum(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=None, beta=None, over="negatives"):
-    """Least objective and w there; the threshold is a top-k mean (k, share or neither) or a surrogate quantile."""
+def minimum(*problem, **threshold):
+    """Least objective of a problem and w there, see `program`."""
+    least, w = program(*problem, **threshold)
+    least.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    return least.value, w.value
+
+
+def program(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=None, beta=None, over="negatives"):
+    """The problem of cvxpy and its w; the threshold is a top-k mean (k, share or neither) or a surrogate quantile."""
     X = np.asarray(X, dtype=float)
     rows = ~positive if over == "negatives" else np.full(len(X), True)
     w, t = cp.Variable(X.shape[1]), cp.Variable()
@@ -41,6 +48,4 @@ def minimum(X, positive, weights, alpha, surrogate, *, k=None, share=None, tau=N
         constraints = [level + cp.sum(cp.multiply(row_weights, cp.pos(scores - level))) / k <= t]
     shares = weights[positive] / weights[positive].sum()
     mean_loss = cp.sum(cp.multiply(shares, loss(surrogate, t - X[positive] @ w)))
-    problem = cp.Problem(cp.Minimize(alpha / 2 * cp.sum_squares(w) + mean_loss), constraints)
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    return problem.value, w.value
+    return cp.Problem(cp.Minimize(alpha / 2 * cp.sum_squares(w) + mean_loss), constraints), w

@@ -72,7 +72,9 @@ def told_about(paper: Paper) -> str:
 
 def page_text(paper: Paper) -> str:
     """What stands on the page of a paper between its marks."""
-    parts = [told_about(paper), "", LEGEND, ""]
+    parts = [told_about(paper), ""]
+    if any(isinstance(part, Table) and part.published for part in paper.parts):
+        parts += [LEGEND, ""]
     if paper.missing:
         parts += [f"Not at hand: {paper.missing}.", ""]
     for part in paper.parts:
