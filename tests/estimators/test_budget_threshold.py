@@ -25,6 +25,7 @@ from toprank import (
 from toprank.datasets import make_imbalanced
 from toprank.estimators import _shares, budget_threshold
 from toprank.estimators.budget_threshold import Scales, _dealt, _matched, smallest_threshold, spread
+from toprank.matrices.gram import Gram
 from toprank.persistence import load, save
 from toprank.selection import compare
 
@@ -90,6 +91,15 @@ def test_storages_and_precisions():
     features = {"kernel": "rbf", "approximation": "nystroem", "n_components": 40, "random_state": 0}
     again = [PatMatNP(0.05, **features).fit(X, y).threshold_ for _ in range(2)]
     assert again[0] == again[1]
+
+
+def test_folds_share_the_kernel_values_of_the_whole(monkeypatch):
+    """The same threshold as from values computed anew, with the same kernel."""
+    X, y = rows(300)
+    model = TauFPL(tau=0.1, alpha=1e-3, kernel="rbf", gamma=0.2, tol=1e-7)
+    shared = model.fit(X, y).threshold_
+    monkeypatch.setattr(Gram, "is_computed", False)
+    assert model.fit(X, y).threshold_ == pytest.approx(shared, abs=1e-4)
 
 
 def test_dealing():

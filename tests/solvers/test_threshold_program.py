@@ -6,8 +6,9 @@ import pytest
 
 from solvers.test_pair_ascent import MEANS, by_newton, check_certificate, make_kernel, solve, with_features
 from toprank.matrices.dense_or_sparse import Cholesky, one_blas_thread
-from toprank.solvers import pair_newton
-from toprank.solvers.threshold_program import ThresholdProgram
+from toprank.solvers import program_step, threshold_program
+from toprank.solvers.active_sets import solve_by_active_sets
+from toprank.solvers.threshold_program import Elimination, ThresholdProgram
 
 
 @pytest.fixture(autouse=True)
@@ -17,20 +18,25 @@ def one_thread():
         yield
 
 
+@pytest.mark.parametrize("by", ["active sets", "interior point"])
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize(("n_doubtful", "fixed"), [(0, 0.0), (5, 0.7)])
-def test_program_is_the_dual_with_some_multipliers_eliminated(capped, n_doubtful, fixed, rng):
+def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doubtful, fixed, rng, monkeypatch):
     """The same u, y and b as those of the whole quadratic program: max l·x − ½ ‖R x‖², Σu + Σy + fixed = Σb."""
+    if by == "interior point":
+        monkeypatch.setattr(threshold_program, "solve_by_active_sets", lambda *args: None)
     m, k = 12, 15
     n = m + n_doubtful + k
     signs = np.r_[np.ones(m + n_doubtful), -np.ones(k)]
     rows = rng.standard_normal((n, 40)) + 1.0
     bend = np.r_[np.full(m + n_doubtful, 2.0), np.full(k, 1e-3)]
-    curvature = (rows * signs[:, None]) @ (rows * signs[:, None]).T + np.diag(bend)
+    products = rows @ rows.T + np.diag(bend)
     slopes = np.r_[60.0 + rng.random(m), rng.standard_normal(n_doubtful), rng.standard_normal(k)]
     caps = np.full(k, 0.15) if capped else None
-    A, M = curvature[:m, :m].copy(), curvature[m:, m:].copy()
-    program = ThresholdProgram(A, -curvature[:m, m:], M, (slopes[:m], slopes[m:]), fixed, k)
+    elimination = Elimination(products[:m, :m].copy(), lambda some: products[:m, some], n)
+    columns = elimination.columns(np.r_[m:n])
+    M, signs_of_z = products[m:, m:].copy(), -signs[m:]
+    program = ThresholdProgram(elimination, columns, signs_of_z, M, (slopes[:m], slopes[m:]), fixed)
     z = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
 
     x = cp.Variable(n)
@@ -38,8 +44,9 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(capped, n_doubtful
     limits = [x[m:] >= 0, cp.sum(x[: m + n_doubtful]) + fixed == cp.sum(b)]
     if capped:
         limits.append(b <= 0.15 * cp.sum(b))
-    root = np.linalg.cholesky(curvature)
-    best = cp.Problem(cp.Maximize(slopes @ x - 0.5 * cp.sum_squares(root.T @ x)), limits).solve(solver=cp.CLARABEL)
+    root, curvature = np.linalg.cholesky(products), products * np.outer(signs, signs)
+    squares = cp.sum_squares(root.T @ cp.multiply(signs, x))
+    best = cp.Problem(cp.Maximize(slopes @ x - 0.5 * squares), limits).solve(solver=cp.CLARABEL)
     found = np.r_[program.eliminated_at(z), z]
     assert slopes @ found - 0.5 * found @ curvature @ found == pytest.approx(best, rel=1e-6)
     assert signs @ found + fixed == pytest.approx(0.0, abs=1e-9 * np.abs(found).sum())
@@ -47,13 +54,33 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(capped, n_doubtful
     assert 0 < np.count_nonzero(z[n_doubtful:]) < k  # some b are zero, and exactly so
 
 
+def test_columns_are_computed_once_and_in_any_order(rng):
+    """Those of an earlier program are kept."""
+    rows, asked = rng.standard_normal((30, 40)), []
+    products = rows @ rows.T
+
+    def of(some):
+        asked.extend(some)
+        return products[:10, some]
+
+    elimination = Elimination(products[:10, :10].copy(), of, 30)
+    inverse = np.linalg.inv(products[:10, :10])
+    for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11])):
+        columns = elimination.columns(some)
+        np.testing.assert_allclose(columns @ columns.T, products[some, :10] @ inverse @ products[:10, some])
+    assert sorted(asked) == [11, 12, 13, 25]
+
+
 @pytest.mark.parametrize("alpha", [1.0, 1e-3])
-@pytest.mark.parametrize("threshold", MEANS)
-@pytest.mark.parametrize("name", ["quadratic", "huber"])
+@pytest.mark.parametrize(
+    ("name", "threshold"),
+    [(name, threshold) for threshold in MEANS for name in ("quadratic", "huber")]
+    + [("quadratic", "PatMatNP"), ("quadratic", "PatMat")],
+)
 def test_programs_from_the_first_moves_on(name, threshold, alpha, monkeypatch):
     """Wherever the programs start from, the pair method ends at the optimum."""
-    monkeypatch.setattr(pair_newton, "_COST_OF_STEP", 0.0)
-    monkeypatch.setattr(pair_newton, "_FIRST_SHARE", (1e9, 1e9))
+    monkeypatch.setattr(program_step, "_COST_OF_STEP", 0.0)
+    monkeypatch.setattr(program_step, "_FIRST_SHARE", 1e9)
     problem = make_kernel(5, name, threshold, alpha=alpha)
     solution = solve(problem, tol=1e-8)
     reference = by_newton(with_features(problem))
@@ -65,9 +92,9 @@ def test_programs_from_the_first_moves_on(name, threshold, alpha, monkeypatch):
 def test_programs_save_most_of_the_moves(monkeypatch):
     """Where many rows share the threshold and the penalty is small."""
     problem = make_kernel(6, alpha=1e-5, n=400)
-    monkeypatch.setattr(pair_newton, "_COST_OF_STEP", 1e5)
+    monkeypatch.setattr(program_step, "_COST_OF_STEP", 1e5)
     with_programs = solve(problem, tol=1e-6)
-    monkeypatch.setattr(pair_newton.ProgramStep, "cost", lambda self, dual: np.inf)
+    monkeypatch.setattr(program_step.ProgramStep, "cost", lambda self, dual: np.inf)
     moves_alone = solve(problem, tol=1e-6)
     assert with_programs.converged
     assert with_programs.n_iter < 0.2 * moves_alone.n_iter
@@ -83,3 +110,47 @@ def test_cholesky_in_place_solves_singular_systems_too(rng):
     singular = half @ half.T
     solution = Cholesky(singular.copy(), in_place=True).solve(singular @ right)
     np.testing.assert_allclose(singular @ solution, singular @ right, rtol=1e-4, atol=1e-4)
+
+
+def program_by_cvxpy(H, q, caps, n_doubtful):
+    z, root = cp.Variable(len(q)), np.linalg.cholesky(H)
+    limits = [z >= 0]
+    if caps is not None:
+        limits.append(z[n_doubtful:] <= caps * cp.sum(z[n_doubtful:]))
+    cp.Problem(cp.Minimize(0.5 * cp.sum_squares(root.T @ z) - q @ z), limits).solve(solver=cp.CLARABEL)
+    return z.value
+
+
+@pytest.mark.parametrize("start", ["all", "some", "optimum"])
+@pytest.mark.parametrize("caps", [None, "equal", "weights", "hardly any room"])
+@pytest.mark.parametrize("n_doubtful", [0, 6])
+def test_active_sets_give_the_optimum_or_nothing(start, caps, n_doubtful, rng):
+    """From near the optimum, and without caps from anywhere, they do give it."""
+    n, k = 40 + n_doubtful, 40
+    half = rng.standard_normal((n, 25))
+    H, q = half @ half.T + 0.5 * np.eye(n), rng.standard_normal(n) + 2.0
+    bounds = {"equal": np.full(k, 0.06), "weights": rng.uniform(0.05, 0.1, k), "hardly any room": np.full(k, 1.02 / k)}
+    caps = bounds.get(caps)
+    best = program_by_cvxpy(H, q, caps, n_doubtful)
+    first = {"all": np.ones(n), "some": np.arange(n) % 2, "optimum": np.where(best > 1e-6 * best.max(), best, 0)}[start]
+    if caps is not None and start == "optimum":  # as exactly at the caps as the moves leave it
+        most = caps * best[n_doubtful:].sum()
+        first[n_doubtful:] = np.where(first[n_doubtful:] > (1 - 1e-4) * most, most, first[n_doubtful:])
+    z = solve_by_active_sets(H, q, caps, n_doubtful, first)
+    if z is None:
+        assert caps is not None
+        assert start != "optimum"
+        return
+    np.testing.assert_allclose(z, best, atol=1e-4 * best.max())
+    assert z.min() >= 0.0
+    if caps is not None:
+        b = z[n_doubtful:]
+        assert np.all(b <= caps * b.sum() * (1 + 1e-9))
+        assert np.any(b >= caps * b.sum() * (1 - 1e-9))  # some are at their cap
+
+
+def test_active_sets_say_where_there_is_no_answer():
+    """Equal rows have no unique z, and caps of sum 1 leave no free one: the interior-point method is for these."""
+    equal = np.ones((4, 4))
+    assert solve_by_active_sets(equal, np.ones(4), None, 0, np.ones(4)) is None
+    assert solve_by_active_sets(np.eye(4), np.ones(4), np.full(4, 0.25), 0, np.ones(4)) is None

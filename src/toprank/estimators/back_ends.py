@@ -193,7 +193,7 @@ class Expansion(BackEnd):
     coefficients_of = "rows"
     problem: KernelProblem
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, gram: Gram | None = None) -> None:
         order = np.argsort(~task.positive, kind="stable")
         X, weights = task.X, task.weights[order]
         if task.settings["kernel"] == "precomputed":
@@ -207,7 +207,7 @@ class Expansion(BackEnd):
         positive, numbers = task.positive[order], task.numbers[order]
         super().__init__(replace(task, X=X, positive=positive, weights=weights, numbers=numbers))
         self.rows = X = without_offset(X) if task.settings["kernel"] == "linear" else X
-        gram = self._gram(_kernel(task.settings, X, weights), X)
+        gram = self._gram(_kernel(task.settings, X, weights), X) if gram is None else gram
         self.n_coefficients, self.dtype = X.shape[0], X.dtype
         alpha, precision = float(task.settings["alpha"]), 0.5 * float(np.finfo(X.dtype).eps)
         given = precision if gram.is_precomputed else 0.0
@@ -287,8 +287,18 @@ class Expansion(BackEnd):
         return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
 
     def part(self, rows: Any, weights: Any) -> Expansion:
-        """With a kernel matrix of its own."""
-        return Expansion(self.task.part(rows, weights, self.problem.threshold_weights))
+        """With the same kernel, whose values are those of the whole where these are kept."""
+        gram, task = self.problem.gram, self.task.part(rows, weights, self.problem.threshold_weights)
+        # Rows of a linear kernel are centred anew, and a precomputed kernel is in the task.
+        return Expansion(task, gram.part(rows) if gram.is_computed else None)
+
+    def scores_by(self, part: BackEnd, solution: Solution) -> Any:
+        """From the kernel values that are kept, where they are."""
+        if not self.problem.gram.is_computed:
+            return super().scores_by(part, solution)
+        c = np.zeros(self.n_coefficients)
+        c[part.task.numbers] = solution.coef
+        return self.problem.scores(c)
 
     def start_of_part(self, solution: Solution, rows: Any) -> Solution:
         """The coefficients and multipliers of the rows."""

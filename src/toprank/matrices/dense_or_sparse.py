@@ -265,6 +265,11 @@ class Cholesky:
         half, _ = lapack.dtrtrs(self.factor, self.scale[:, None] * right, lower=1)
         return np.asarray(half)
 
+    def back_solve(self, half: Floats) -> Floats:
+        """The other half of the work: L⁻ᵀ times a vector."""
+        solution, _ = lapack.dtrtrs(self.factor, half, lower=1, trans=1)
+        return np.asarray(self.scale * solution)
+
 
 _controller: Any = None
 

@@ -100,6 +100,18 @@ class Gram:
         pairs = [(getattr(X, part), getattr(self.X, part)) for part in parts] or [(X, self.X)]
         return bool(X.shape == self.X.shape and all(np.array_equal(*pair) for pair in pairs))
 
+    def part(self, rows: Rows) -> Gram:
+        """The matrix of some of its rows; if it is kept as a whole, no value is computed again."""
+        part = Gram(self.kernel, self.X[rows], self.cache_size_mb)
+        if self.is_computed and part._fits:
+            part._cache, part._slot_of, part._whole = self._cache[np.ix_(rows, rows)], np.arange(part.n), True
+        return part
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its values are a function of the rows as they are, and all of them are kept."""
+        return self._whole and not self.is_precomputed and self.kernel.name != "linear"
+
     @property
     def full(self) -> NDArray[Any] | None:
         """The whole matrix if it fits into the cache, else None; computed at the first access."""

@@ -27,8 +27,9 @@ from toprank.matrices.row_products import RowProducts
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
-from toprank.solvers.pair_newton import FaceStep, ProgramStep, SecondOrderStep
+from toprank.solvers.pair_newton import FaceStep, SecondOrderStep
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
+from toprank.solvers.program_step import ProgramStep
 from toprank.solvers.working_set import Products, WorkingSet
 
 # Positives whose mean is the first direction.
@@ -92,13 +93,14 @@ class _PairSolver:
         self.tol, self.recorder, self.within_memory = incumbent.tol, incumbent.recorder, within_memory
         self.max_iter = _MOVES + _MOVES_A_ROW * self.products.n if max_iter is None else max_iter
         self.terms = DualTerms.of(problem)
-        self.second_order: SecondOrderStep = ProgramStep(self.terms.has_caps) if self._has_program() else FaceStep()
+        self.second_order: SecondOrderStep = ProgramStep() if self._has_program() else FaceStep()
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
+        self.is_near = False
 
     def _has_program(self) -> bool:
-        """Whether the loss is curved and the threshold a maximum; models of leaves stay what they were, bit by bit."""
+        """Whether the loss is curved; models of leaves stay what they were, bit by bit."""
         is_of_leaves = isinstance(getattr(self.problem, "X", None), OwnStorage)
-        return self.terms.surrogate.width > 0 and not self.terms.tau and not is_of_leaves
+        return self.terms.surrogate.width > 0 and not is_of_leaves
 
     def run(self, start: Solution | None) -> Solution:
         """Steps 1 to 5."""
@@ -113,7 +115,8 @@ class _PairSolver:
                 self.recorder.passes += len(working.numbers) / n
             # 3. Moves of two multipliers.
             least = (0.9 if len(working.numbers) == n else 0.3) * self.tol
-            inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
+            wanted = least if len(working.rows) == n else max(0.1 * gap, least)
+            inner_tol = min(inner_tol, wanted if not failures else 0.1 * inner_tol)
             goes_on = self._step(newest, inner_tol)
             # 4. The lower bound, and the best point.
             if goes_on:
@@ -135,6 +138,7 @@ class _PairSolver:
             self._make_feasible()
             scores = self._take_best_multiple()
             if self.u.any():  # else the point is worse than none, as after a change of τ
+                self.is_near = not self.terms.tau
                 return scores
         self._take_first_multipliers()
         return self._take_best_multiple()
@@ -199,7 +203,8 @@ class _PairSolver:
         It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
         dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
-        spent = 0.0
+        # From an earlier point a step of many pays sooner, by as many moves as there are rows.
+        spent, self.is_near = 10.0 * dual.size**2 if self.is_near else 0.0, False
         while True:
             steps = min(max(100, min(dual.size // 8, 1000)), self.max_iter - incumbent.n_iter)
             done, optimal = dual.ascend(steps)

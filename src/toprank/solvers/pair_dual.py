@@ -121,6 +121,9 @@ class WorkingSetDual:
         if not weights.any():
             return np.zeros(len(weights))
         if working.is_complete:
+            some = np.flatnonzero(weights)
+            if 4 * len(some) < len(weights):
+                return np.asarray(weights[some] @ working.rows[some], dtype=np.float64)
             return np.asarray(weights @ working.rows, dtype=np.float64)
         full = np.zeros(len(working.index_of))
         full[working.numbers] = weights
@@ -188,10 +191,13 @@ class WorkingSetDual:
         """Multipliers strictly between their bounds."""
         return (self.u > 0) & (self.u < self.top), (self.b > 0) & ~self.bound
 
-    def take(self, u: Floats, b: Floats) -> None:
+    def take(self, u: Floats, b: Floats, scores: Floats | None = None) -> None:
         """Go on from other multipliers, which keep the bounds but for rounding."""
         total = float(u.sum())
         tiny = 1e-14 * total
         self.u, self.b = np.where(u < tiny * self.share, 0.0, u), np.where(b < tiny / len(b), 0.0, b)
-        self.rescore()
+        if scores is None:
+            self.rescore()
+        else:
+            self.scores = scores
         self._refresh()

@@ -1,4 +1,4 @@
-r"""The dual on a working set as a small program of the multipliers that may be at a bound; an interior-point method.
+r"""The dual on a working set as a small program of the multipliers that may be at a bound.
 
 Positives that are surely below their margin have multipliers u between their bounds. With these eliminated, what is
 left of the dual of the pair method (`toprank.solvers.pair_dual`) is a quadratic program of the others: of z = (y, b),
@@ -8,8 +8,9 @@ the multipliers y of the doubtful positives and b of the threshold rows,
 
 It is small, as only rows at the top have such multipliers, and the positives' part of the dual is well conditioned by
 the curvature of the loss. What pairs and Newton steps on a guess of the free multipliers are slow at is to find out
-which b are zero, where many rows that are alike share the threshold. The interior-point method does that in some ten
-steps, whatever the rows are.
+which b are zero, where many rows that are alike share the threshold. Guesses of the active set that correct each other
+(`toprank.solvers.active_sets`) do that in a few steps, and exactly; where they fail, as for equal rows, an
+interior-point method does it in some ten, up to a gap.
 
 With A the curvature in u (K / α and that of the loss), G the products / α of the rows of u with those of z (negative
 for y), σ = (−1, 1) and :math:`\ell` the slopes at zero, the u at z and at the threshold λ is
@@ -21,10 +22,13 @@ for y), σ = (−1, 1) and :math:`\ell` the slopes at zero, the u at z and at th
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from toprank.arrays import Floats
+from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import Cholesky
+from toprank.solvers.active_sets import solve_by_active_sets
 
 # Steps after which a program ends in any case.
 _STEPS = 40
@@ -32,38 +36,66 @@ _STEPS = 40
 _TO_THE_BOUND, _FIRST_ROOM = 0.995, 0.1
 
 
-class ThresholdProgram:
-    """The program of the last `n_thresholds` variables and of those before them.
+class Elimination:
+    """The factor of A, and the columns of the program in its terms, which are kept for the programs to come.
 
-    `slopes` are those at zero, by u and by z, and `fixed` is the sum of the u that are at a bound and left out. A and M
-    are overwritten.
+    `products` gives those of the eliminated rows with others, over α; A is overwritten.
+    """
+
+    def __init__(self, A: Floats, products: Callable[[Rows], Floats], n_rows: int) -> None:
+        self.factor, self._products = Cholesky(A, in_place=True), products
+        self.ones = self.factor.half_solve(np.ones((len(A), 1)))[:, 0]
+        self._place, self._halves = np.full(n_rows, -1), np.empty((0, len(A)))
+
+    def columns(self, rows: Rows) -> Floats:
+        """L⁻¹ times the products with some rows, one row for each."""
+        missing = np.unique(rows[self._place[rows] < 0])
+        if len(missing):
+            self._place[missing] = np.arange(len(self._halves), len(self._halves) + len(missing))
+            new = self.factor.half_solve(self._products(missing))
+            self._halves = np.concatenate([self._halves, new.T]) if len(self._halves) else new.T
+        return np.asarray(self._halves[self._place[rows]])
+
+
+class ThresholdProgram:
+    """The program of some rows, of which the signs are σ, with M their products over α and what the loss adds to them.
+
+    `columns` are those of an elimination, `slopes` the slopes at zero by u and by z, and `fixed` the sum of the u that
+    are at a bound and left out. M is overwritten.
     """
 
     def __init__(
-        self, A: Floats, G: Floats, M: Floats, slopes: tuple[Floats, Floats], fixed: float, n_thresholds: int
+        self,
+        elimination: Elimination,
+        columns: Floats,
+        signs: Floats,
+        M: Floats,
+        slopes: tuple[Floats, Floats],
+        fixed: float,
     ) -> None:
-        self.factor, self.G, self.n_doubtful = Cholesky(A, in_place=True), G, len(M) - n_thresholds
-        sigma = np.ones(len(M))
-        sigma[: self.n_doubtful] = -1.0
-        first = np.stack([slopes[0], np.ones(len(A))], axis=1)
-        self.at_zero, self.per_level = self.factor.solve(first).T
-        half = self.factor.half_solve(G)
-        self.epsilon = float(self.per_level.sum())
-        self.v = sigma - self.per_level @ G
-        self.offset = fixed + float(self.at_zero.sum())
+        self.factor, self.columns, self.signs = elimination.factor, columns, signs
+        self.n_doubtful = int(np.count_nonzero(signs < 0))
+        self.at_zero = self.factor.half_solve(slopes[0][:, None])[:, 0]
+        self.per_level = elimination.ones
+        self.epsilon = float(self.per_level @ self.per_level)
+        self.v = signs * (1.0 - columns @ self.per_level)
+        self.offset = fixed + float(self.at_zero @ self.per_level)
         self.H = M
-        self.H -= half.T @ half
+        self.H -= columns @ columns.T
+        self.H *= signs
+        self.H *= signs[:, None]
         self.H += np.outer(self.v, self.v / self.epsilon)
-        self.q = slopes[1] + self.at_zero @ G + self.v * (self.offset / self.epsilon)
+        self.q = slopes[1] + signs * (columns @ self.at_zero) + self.v * (self.offset / self.epsilon)
 
     def eliminated_at(self, z: Floats) -> Floats:
         """The best u for z."""
         level = (float(self.v @ z) - self.offset) / self.epsilon
-        return np.asarray(self.at_zero + level * self.per_level + self.factor.solve(self.G @ z))
+        return self.factor.back_solve(self.at_zero + level * self.per_level + (self.signs * z) @ self.columns)
 
     def solve(self, start: Floats, caps: Floats | None, tol: float) -> Floats:
         """The z of the program to a relative gap, from a start with some positive b."""
-        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol)
+        z = solve_by_active_sets(self.H, self.q, caps, self.n_doubtful, start)
+        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol) if z is None else z
 
 
 class _InteriorPoint:
@@ -80,6 +112,8 @@ class _InteriorPoint:
             complementarity = float(multipliers @ slack)
             is_exact = complementarity <= tol * abs(float(self.q @ z))
             if is_exact and np.abs(residual).max() <= tol * np.abs(self.q).max():
+                break
+            if not slack.all():  # a bound is reached but for rounding
                 break
             factor = Cholesky(self._system(multipliers / slack), in_place=True)
             # The predictor, and how far it gets.

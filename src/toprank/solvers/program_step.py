@@ -1,0 +1,171 @@
+"""A second-order step of the pair method: the best point over the u between their bounds and all b that matter.
+
+It finds out by itself which b are zero and which are at their cap (`toprank.solvers.threshold_program`), so it may be
+made after a few moves. It needs a loss that is curved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toprank.arrays import Floats, Mask, Rows
+from toprank.formulations.thresholds import within_caps
+from toprank.solvers._pair_state import DELTA
+from toprank.solvers.pair_dual import WorkingSetDual
+from toprank.solvers.threshold_program import Elimination, ThresholdProgram
+
+# Rows without a multiplier that take part: so many and a share of those with one, and where more of them are above the
+# threshold, at most so large a share.
+_MORE_ROWS, _MORE_SHARE, _MOST_SHARE = 30, 0.2, 1.0
+# Sum of the caps of the rows of a program, at least.
+_CAPS = 1.5
+# Part of the mean of what margins lack within which a positive at a bound is doubtful.
+_DOUBT = 0.03
+# Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
+_COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
+# Part of the moves' cost that a step may have: the first one and the later ones.
+_FIRST_SHARE, _LATER_SHARE = 3.0, 1.5
+# Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
+_ROUNDS, _EXACTNESS = 8, 1e-3
+
+
+class ProgramStep:
+    """Solve programs of the multipliers that may be at a bound, and move to their solutions as far as it pays.
+
+    1. Positives that are between their bounds are eliminated. Those that left their bounds in an earlier round, or are
+       at one and may want to leave it, are doubtful, the others stay where they are. The b are those that are not zero,
+       and those of the rows next to them and above.
+    2. The program.
+    3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
+    4. Stop at the gap that is asked for, or if the next program is the last one again. The factor of the eliminated
+       positives is kept as long as these stay the same.
+    """
+
+    def __init__(self) -> None:
+        self.share = _FIRST_SHARE
+
+    def cost(self, dual: WorkingSetDual) -> float:
+        """That of its products and factors."""
+        if not dual.working.is_complete:
+            return np.inf
+        m = int(np.count_nonzero(dual.free()[0]))
+        k = (1 + _MORE_SHARE) * np.count_nonzero(dual.b) + _MORE_ROWS
+        return _COST_OF_STEP + _COST_OF_BLAS * float(m**3 / 3 + m**2 * k + m * k**2 + 5 * k**3)
+
+    def __call__(self, dual: WorkingSetDual, tol: float) -> None:
+        """Make a step towards a relative gap of `tol`."""
+        self.share = _LATER_SHARE
+        left, last = np.zeros(len(dual.u), dtype=bool), None
+        for _ in range(_ROUNDS):
+            # 1. Who takes part.
+            sure = dual.free()[0] & ~left
+            parts = sure, np.flatnonzero(left | self._is_doubtful(dual)), self._threshold_rows(dual)
+            if not sure.any() or (last is not None and all(map(np.array_equal, parts, last))):
+                return
+            if last is None or not np.array_equal(sure, last[0]):
+                elimination = _elimination(dual, sure)
+            last = parts
+            # 2. The program.
+            found = self._solution(dual, elimination, *parts, tol)
+            if found is None:
+                return
+            # 3. The segment.
+            u, b, outside = found
+            _move(dual, u, b)
+            # 4. Stop, or go on.
+            if dual.gap() <= tol:
+                return
+            left[outside] = True
+
+    @staticmethod
+    def _is_doubtful(dual: WorkingSetDual) -> Mask:
+        """Positives at a bound that want to leave it, or nearly so, at the threshold that the multipliers say."""
+        slopes, (free, _), shift = dual.slopes()[0], dual.free(), dual.surrogate.shift
+        if not free.any():
+            return free
+        lacks = shift - float(np.median(slopes[free])) - dual.scores[dual.positives]
+        spread = _DOUBT * float(np.abs(lacks[free]).mean())
+        most = dual.top / dual.share * dual.surrogate.width  # where u reaches its upper bound
+        return np.asarray(np.where(dual.u <= 0, lacks > -spread, ~free & (lacks < most + spread)))
+
+    @staticmethod
+    def _threshold_rows(dual: WorkingSetDual) -> Rows:
+        s, with_b = dual.scores[dual.thresholds], np.flatnonzero(dual.b)
+        order = np.argsort(-s, kind="stable")
+        others = order[dual.b[order] == 0]
+        free = dual.free()[1]
+        level = float(np.median(s[free])) if free.any() else float(s[with_b].min())
+        n_above = int(np.count_nonzero(s[others] > level))
+        n_more = max(_MORE_ROWS + int(_MORE_SHARE * len(with_b)), min(n_above, int(_MOST_SHARE * len(with_b))))
+        if dual.terms.has_caps:
+            reached = dual.caps[with_b].sum() + np.cumsum(dual.caps[others])
+            n_more = max(n_more, int(np.searchsorted(reached, _CAPS)) + 1)
+        return np.sort(np.concatenate([with_b, others[:n_more]]))
+
+    @staticmethod
+    def _solution(
+        dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows, tol: float
+    ) -> tuple[Floats, Floats, Rows] | None:
+        """The u and b of the program, and the eliminated u that had to be put back onto a bound."""
+        program = _program(dual, elimination, sure, some, rows)
+        caps = dual.caps[rows] if dual.terms.has_caps else None
+        z = program.solve(np.concatenate([dual.u[some], dual.b[rows]]), caps, _EXACTNESS * tol)
+        on_rows = z[len(some) :]
+        if not np.isfinite(z).all() or not on_rows.any():
+            return None
+        found, u, b = program.eliminated_at(z), dual.u.copy(), np.zeros(len(dual.b))
+        u[some] = np.minimum(z[: len(some)], dual.top[some])
+        u[sure] = np.clip(found, 0.0, dual.top[sure])
+        total = float(u.sum())
+        b[rows] = on_rows * (total / float(on_rows.sum()))
+        outside = np.flatnonzero(sure)[(found < 0) | (found > dual.top[sure])]
+        return u, within_caps(b, dual.caps * total, total), outside
+
+
+def _elimination(dual: WorkingSetDual, sure: Mask) -> Elimination:
+    """The factor of the eliminated positives."""
+    values, alpha, eliminated = dual.working.rows, dual.alpha, dual.positives[sure]
+    A = values[np.ix_(eliminated, eliminated)].astype(np.float64)
+    A /= alpha
+    A[np.arange(len(A)), np.arange(len(A))] += dual.surrogate.width / dual.share[sure]
+
+    def products(rows: Rows) -> Floats:
+        return np.asarray(values[np.ix_(rows, eliminated)].T / np.float64(alpha))
+
+    return Elimination(A, products, dual.size)
+
+
+def _program(dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows) -> ThresholdProgram:
+    """The program; `some` are the doubtful positives."""
+    m, members = len(some), np.concatenate([dual.positives[some], dual.thresholds[rows]])
+    M = dual.working.rows[np.ix_(members, members)].astype(np.float64)
+    M /= dual.alpha
+    bend = np.concatenate([dual.surrogate.width / dual.share[some], dual.d[rows] / dual.scalars[DELTA]])
+    M[np.arange(len(M)), np.arange(len(M))] += bend
+    signs = np.ones(len(members))
+    signs[:m] = -1.0
+    fixed, kept = np.zeros(dual.size), ~sure
+    kept[some] = False
+    fixed[dual.positives[kept]] = dual.u[kept]
+    scores, shift = dual.combination(fixed / dual.alpha), dual.surrogate.shift
+    slopes = np.concatenate([shift - scores[members[:m]], scores[members[m:]] + dual.terms.e])
+    of_eliminated = shift - scores[dual.positives[sure]]
+    columns = elimination.columns(members)
+    return ThresholdProgram(elimination, columns, signs, M, (of_eliminated, slopes), float(fixed.sum()))
+
+
+def _move(dual: WorkingSetDual, u: Floats, b: Floats) -> None:
+    """Go to the best point on the segment."""
+    change_u, change_b, on_rows = u - dual.u, b - dual.b, np.zeros(dual.size)
+    on_rows[dual.positives] = change_u
+    on_rows[dual.thresholds] -= change_b
+    on_positives, on_thresholds = dual.slopes()
+    rise = float(on_positives @ change_u + on_thresholds @ change_b)
+    on_scores = dual.combination(on_rows / dual.alpha)
+    curvature = float(on_rows @ on_scores) + dual.surrogate.width * float((change_u**2 / dual.share).sum())
+    curvature += float((dual.d * change_b**2).sum()) / float(dual.scalars[DELTA])
+    if rise >= curvature:
+        dual.take(u, b, dual.scores + on_scores)
+    elif rise > 0:
+        step = rise / curvature
+        dual.take(dual.u + step * change_u, dual.b + step * change_b, dual.scores + step * on_scores)
