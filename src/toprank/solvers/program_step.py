@@ -24,7 +24,7 @@ _DOUBT = 0.03
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 # Part of the moves' cost that a step may have: the first one and the later ones.
-_FIRST_SHARE, _LATER_SHARE = 3.0, 1.5
+_FIRST_SHARE, _LATER_SHARE = 1.0, 1.5
 # Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
 _ROUNDS, _EXACTNESS = 8, 1e-3
 

@@ -30,6 +30,8 @@ from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import Cholesky
 from toprank.solvers.active_sets import solve_by_active_sets
 
+# Share that is added to the products of rows with themselves: equal rows then have equal multipliers, not any.
+_GUARD = 1e-11
 # Steps after which a program ends in any case.
 _STEPS = 40
 # Part of the way to a bound that a step takes at most, and the room below a cap to start with.
@@ -81,6 +83,7 @@ class ThresholdProgram:
         self.v = signs * (1.0 - columns @ self.per_level)
         self.offset = fixed + float(self.at_zero @ self.per_level)
         self.H = M
+        self.H[np.arange(len(M)), np.arange(len(M))] *= 1.0 + _GUARD
         self.H -= columns @ columns.T
         self.H *= signs
         self.H *= signs[:, None]
