@@ -115,8 +115,7 @@ class _PairSolver:
                 self.recorder.passes += len(working.numbers) / n
             # 3. Moves of two multipliers.
             least = (0.9 if len(working.numbers) == n else 0.3) * self.tol
-            wanted = least if len(working.rows) == n else max(0.1 * gap, least)
-            inner_tol = min(inner_tol, wanted if not failures else 0.1 * inner_tol)
+            inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
             goes_on = self._step(newest, inner_tol)
             # 4. The lower bound, and the best point.
             if goes_on:
