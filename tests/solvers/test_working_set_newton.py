@@ -221,3 +221,27 @@ def test_wide_rows_of_many_scales_with_a_small_penalty(threshold, seed):
     solution = solve_newton(Problem(X, positive, np.ones(40), formulation, 1e-4))
     assert solution.gap <= 1e-4
     assert solution.n_iter <= 40
+
+
+@pytest.mark.parametrize("threshold", ["max", "15 %"])
+def test_small_problems_begin_with_the_discriminant(threshold, rng, monkeypatch):
+    monkeypatch.setattr(newton, "_COVARIANCE_ROWS", 30)
+    problem = make_problem(rng, "quadratic", threshold, n=80, d=3)
+    tried = []
+    advance = newton._WorkingSetSolver._advance
+    monkeypatch.setattr(newton._WorkingSetSolver, "_advance", lambda solver, w: tried.append(w) or advance(solver, w))
+    assert solve_newton(problem).converged
+    X, positive, weights = problem.X, problem.positive, problem.weights
+    means = [np.average(X[rows], axis=0, weights=weights[rows]) for rows in (positive, ~positive)]
+    covariances = np.cov(X[::2].T, aweights=weights[::2], ddof=0) + problem.alpha * np.eye(3)
+    w = np.linalg.solve(covariances, means[0] - means[1])
+    np.testing.assert_allclose(tried[0], w / (w @ (means[0] - means[1])), rtol=1e-9)
+
+
+def test_classes_of_equal_means_have_no_discriminant():
+    X = np.array([[1.0], [-1.0], [2.0], [-2.0]] * 5)
+    positive = np.array([True, True, False, False] * 5)
+    problem = Problem(X, positive, np.ones(20), Formulation(SURROGATES["quadratic"], TopMean()), 0.1)
+    solution = solve_newton(problem)
+    assert solution.converged
+    assert not solution.coef.any()

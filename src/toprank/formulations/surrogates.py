@@ -158,12 +158,14 @@ class PiecewiseQuadratic(Surrogate):
     def value(self, z: Floats) -> Floats:
         """Loss, as slope · x − width · slope² / 2."""
         x = np.maximum(z + self.shift, 0.0)
-        slope = self.derivative(z)
+        slope = self._slope(x)
         return slope * (x - 0.5 * self.width * slope)
 
     def derivative(self, z: Floats) -> Floats:
         """Slope."""
-        x = np.maximum(z + self.shift, 0.0)
+        return self._slope(np.maximum(z + self.shift, 0.0))
+
+    def _slope(self, x: Floats) -> Floats:
         if self.width == 0:
             return np.where(x > 0, self.max_slope, 0.0)
         return np.minimum(x / self.width, self.max_slope)

@@ -133,7 +133,9 @@ def top_mean(scores: Floats, caps: Floats | None) -> tuple[float, Floats]:
 
 def top_mean_value(scores: Any, caps: Any) -> float:
     """The maximum alone; scores that are not in one array know the mean of the largest themselves."""
-    return top_mean(scores, caps)[0] if isinstance(scores, np.ndarray) else float(scores.top_mean(caps))
+    if not isinstance(scores, np.ndarray):
+        return float(scores.top_mean(caps))
+    return float(scores.max()) if caps is None else top_mean(scores, caps)[0]
 
 
 def within_caps(values: Floats, most: Floats, total: float) -> Floats:

@@ -84,7 +84,7 @@ class WorkingRows:
         """Factor of α I (on w) + Σ weight · (extended row)(extended row)ᵀ."""
         self._visited += self.n
         H = sandwich(self.extended, weights)
-        H[np.arange(self.d), np.arange(self.d)] += alpha
+        H.reshape(-1)[: self.d * len(H) : len(H) + 1] += alpha
         return Cholesky(H)
 
     def row_system(self, weights: Floats, alpha: float, tolerance: float) -> Callable[[Floats], Floats]:

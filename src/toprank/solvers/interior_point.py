@@ -24,6 +24,8 @@ from toprank.solvers.restricted import Restricted, State
 # Further corrections of a direction, and the step from which on none is tried.
 _CORRECTIONS = 2
 _LONG_STEP = 0.9
+# How many times the gap asked for the sum of the products is at least while the values are not worth computing.
+_FAR = 20.0
 
 
 @dataclass
@@ -62,7 +64,7 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         squared_norm = float(dual[:-2] @ dual[:-2])
         dual[:-2] += problem.alpha * state.extended[:-2]
         mu = problem.mean_product(state)
-        solved = _certify(problem, state, images, dual, squared_norm, tol)
+        solved = _certify(problem, state, mu, images, dual, squared_norm, tol)
         if solved or short_steps >= 4 or iteration >= max_iter:
             break
         # 2. to 4. The direction, and a step to almost the boundary.
@@ -84,8 +86,16 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
     return Outcome(problem, state, mu, iteration, visited + problem.rows.visited(), solved)
 
 
-def _certify(problem: Restricted, state: State, images: Floats, dual: Floats, squared_norm: float, tol: float) -> bool:
-    """Whether the values are close, the sums of the multipliers balanced, and so the bound of the whole problem too."""
+def _certify(
+    problem: Restricted, state: State, mu: float, images: Floats, dual: Floats, squared_norm: float, tol: float
+) -> bool:
+    """Whether the values are close, the sums of the multipliers balanced, and so the bound of the whole problem too.
+
+    The sum of the complementarity products is the gap of a feasible iterate, and the optimum is at most ℓ(0) = 1: while
+    that sum is far above `tol`, nothing needs to be computed.
+    """
+    if problem.n_products * mu > _FAR * tol:
+        return False
     products = images.copy()
     products[: problem.m] += state.extended[-2]
     products[problem.m :] -= state.extended[-1]
@@ -108,24 +118,22 @@ def carried_over(old: Restricted, state: State, new: Restricted, mu: float) -> S
     else:
         p, r = split(gaps[m:], mu / (new.caps * S))
         rows = (mu / p, p, mu / r, r)
-    columns = []
-    for known, of_positives, of_rows in zip((state.y, state.p, state.room, state.r), positives, rows, strict=True):
-        column = np.concatenate([of_positives, of_rows])
-        _copy_known(old.positives, known[: old.m], new.positives, column[:m])
-        _copy_known(old.threshold_rows, known[old.m :], new.threshold_rows, column[m:])
-        columns.append(column)
-    carried = State(state.extended.copy(), S, np.array(columns), state.gaps)
+    columns = new.columns(positives, rows)
+    _copy_known(old.positives, state.columns[:, : old.m], new.positives, columns[:, :m])
+    _copy_known(old.threshold_rows, state.columns[:, old.m :], new.threshold_rows, columns[:, m:])
+    carried = State(state.extended.copy(), S, columns, state.gaps)
     low, up = new.lower, new.upper
     carried.p[low] = np.maximum(carried.p[low], 0.1 * mu / carried.y[low])
-    carried.r[up] = np.maximum(carried.r[up], 0.1 * mu / carried.room[up])
+    if new.has_upper:
+        carried.r[up] = np.maximum(carried.r[up], 0.1 * mu / carried.room[up])
     return carried
 
 
-def _copy_known(old: Rows, values: Floats, new: Rows, target: Floats) -> None:
-    """Set target to the old values where a row (both lists are sorted) was known before."""
+def _copy_known(old: Rows, columns: Floats, new: Rows, target: Floats) -> None:
+    """Set columns of target to the old ones where a row (both lists are sorted) was known before."""
     place = np.minimum(np.searchsorted(old, new), len(old) - 1)
     known = old[place] == new
-    target[known] = values[place[known]]
+    target[:, known] = columns[:, place[known]]
 
 
 class _NewtonSystem:
@@ -134,50 +142,62 @@ class _NewtonSystem:
     def __init__(self, problem: Restricted, state: State, images: Floats, dual: Floats) -> None:
         self.problem, self.state, self.dual = problem, state, dual
         slope, curvature = problem.conjugate_model(state)
-        self.primal = -images - (slope + state.r - state.p)
-        ratio = state.r / state.room
-        self.threshold = -float(problem.g_extended @ state.extended) - float(problem.per_S @ state.r)
-        self.bound = (problem.fixed + problem.per_S * state.S - state.y - state.room)[problem.upper]
-        weights = 1.0 / (state.p / state.y + ratio + curvature)
-        self.solve = problem.factorised(weights, problem.per_S * ratio)
+        self.primal = state.p - images - slope
+        self.threshold = -float(problem.g_extended @ state.extended)
+        inverse_weights, h = state.p / state.y + curvature, problem.per_S
+        if problem.has_upper:
+            ratio = state.r / state.room
+            self.primal -= state.r
+            self.threshold -= float(problem.per_S @ state.r)
+            self.bound = (problem.fixed + problem.per_S * state.S - state.y - state.room)[problem.upper]
+            inverse_weights, h = inverse_weights + ratio, h * ratio
+        self.solve = problem.factorised(1.0 / inverse_weights, h)
 
-    def direction(self, on_lower: Floats, on_upper: Floats) -> tuple[State, Floats]:
+    def direction(self, on_lower: Floats, on_upper: Floats | None) -> tuple[State, Floats]:
         """The direction in which y p and room · r change by so much, and B̂ times its (w, t, ν)."""
         problem, state, low, up = self.problem, self.state, self.problem.lower, self.problem.upper
-        y, p, room, r = state.y, state.p, state.room, state.r
-        row_residual, correction = self.primal.copy(), (on_upper - r[up] * self.bound) / room[up]
-        row_residual[low] += on_lower / y[low]
-        row_residual[up] -= correction
-        threshold = self.threshold - float(problem.per_S[up] @ correction)
+        y, row_residual, threshold = state.y[low], self.primal.copy(), self.threshold
+        row_residual[low] += on_lower / y
+        if on_upper is not None:
+            room, r, per_S = state.room[up], state.r[up], problem.per_S[up]
+            correction = (on_upper - r * self.bound) / room
+            row_residual[up] -= correction
+            threshold -= float(per_S @ correction)
         step, dS, dy, image = self.solve(self.dual, row_residual, threshold)
-        change = State(step, dS, np.zeros_like(state.columns))
-        change.y[:] = dy
-        change.p[low] = (on_lower - p[low] * dy[low]) / y[low]
-        change.room[up] = problem.per_S[up] * dS - dy[up] + self.bound
-        change.r[up] = (on_upper - r[up] * change.room[up]) / room[up]
+        change = State(step, dS, np.zeros(state.columns.shape))
+        change.columns[0] = dy
+        change.columns[1, low] = (on_lower - state.p[low] * dy[low]) / y
+        if on_upper is not None:
+            of_room = per_S * dS - dy[up] + self.bound
+            change.columns[2, up], change.columns[3, up] = of_room, (on_upper - r * of_room) / room
         return change, image
 
 
 def _direction(system: _NewtonSystem, mu: float, last_step: float) -> tuple[State, Floats, float]:
     """Predictor and correctors; returns the direction, B̂ times its (w, t, ν) and the longest step."""
     problem, state, low, up = system.problem, system.state, system.problem.lower, system.problem.upper
-    y, p, room, r = state.y, state.p, state.room, state.r
+    columns, on_upper = state.columns, None
     # 3. Predictor.
-    affine, _ = system.direction(-y[low] * p[low], -room[up] * r[up])
-    reached = state.moved(_longest_step(problem, state, affine), affine)
-    centring = min(1.0, (problem.mean_product(reached) / mu) ** 3)
+    on_lower = -columns[0, low] * columns[1, low]
+    if problem.has_upper:
+        on_upper = -columns[2, up] * columns[3, up]
+    affine, _ = system.direction(on_lower, on_upper)
+    reached = problem.mean_product_after(state, _longest_step(problem, state, affine), affine)
+    centring = min(1.0, (reached / mu) ** 3)
     target = mu * (max(centring, 0.5) if last_step < 0.1 else centring)
     # 4. Correctors.
-    on_lower = target - y[low] * p[low] - affine.y[low] * affine.p[low]
-    on_upper = target - room[up] * r[up] - affine.room[up] * affine.r[up]
+    on_lower = target + on_lower - affine.columns[0, low] * affine.columns[1, low]
+    if on_upper is not None:
+        on_upper = target + on_upper - affine.columns[2, up] * affine.columns[3, up]
     change, image = system.direction(on_lower, on_upper)
     step = _longest_step(problem, state, change)
     for _ in range(_CORRECTIONS if problem.rows.solves_cheaply else 0):
         if step >= _LONG_STEP:
             break
         reach = min(1.0, 1.5 * step + 0.3)
-        on_lower = on_lower + _recentring(y[low], change.y[low], p[low], change.p[low], reach, target)
-        on_upper = on_upper + _recentring(room[up], change.room[up], r[up], change.r[up], reach, target)
+        on_lower = on_lower + _recentring(columns[:2, low], change.columns[:2, low], reach, target)
+        if on_upper is not None:
+            on_upper = on_upper + _recentring(columns[2:, up], change.columns[2:, up], reach, target)
         corrected, its_image = system.direction(on_lower, on_upper)
         longer = _longest_step(problem, state, corrected)
         if longer < 1.1 * step:
@@ -186,12 +206,12 @@ def _direction(system: _NewtonSystem, mu: float, last_step: float) -> tuple[Stat
     return change, image, step
 
 
-def _recentring(
-    values: Floats, changes: Floats, slacks: Floats, slack_changes: Floats, reach: float, target: float
-) -> Floats:
+def _recentring(factors: Floats, changes: Floats, reach: float, target: float) -> Floats:
     """What brings the products at a longer step back to between a tenth of the target and ten times it."""
-    products = (values + reach * changes) * (slacks + reach * slack_changes)
-    return np.maximum(np.clip(products, 0.1 * target, 10 * target) - products, -10 * target)
+    one, other = factors + reach * changes
+    products = one * other
+    within = np.minimum(np.maximum(products, 0.1 * target), 10 * target)
+    return np.asarray(np.maximum(within - products, -10 * target))
 
 
 def _longest_step(problem: Restricted, state: State, direction: State) -> float:

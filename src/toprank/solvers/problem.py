@@ -98,7 +98,17 @@ class WeightedRows:
 
     def best_between(self, squares: tuple[float, float, float], old: Floats, new: Floats) -> tuple[float, float]:
         """The share of the new scores at the best point between old ones and them, and the objective there."""
-        return best_on_segment(self.objective, squares, old, new)
+        if self.formulation.false_positives:
+            return best_on_segment(self.objective, squares, old, new)
+        # all points between need the scores of the same rows in the same order, so these are taken once
+        n, order = len(self.threshold_rows), np.concatenate([self.threshold_rows, self.positives])
+        threshold, surrogate = self.formulation.threshold, self.formulation.surrogate
+
+        def objective(squared_norm: float, scores: Floats) -> float:
+            t = threshold.value(scores[:n], self.threshold_weights)
+            return 0.5 * self.alpha * squared_norm + float(self.positive_share @ surrogate.value(t - scores[n:]))
+
+        return best_on_segment(objective, squares, old[order], new[order])
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats, float]:
         """The loss F(s), its (sub)gradient with respect to all scores, and the threshold."""

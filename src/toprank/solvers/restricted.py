@@ -19,7 +19,7 @@ Their multiplier is kept as the gap z with u = a ℓ'(z), which has no domain to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -54,7 +54,8 @@ class State:
     extended: Floats
     S: float
     columns: Floats
-    """Shape (4, n): y, p, room and r, of which those that a row does not need do not change."""
+    """Shape (4, n): y, p, room and r, of which those that a row does not need do not change; without any upper bound
+    (2, n), room and r are left out."""
     gaps: Floats = field(default_factory=lambda: np.zeros(0))
     """Where the conjugate is its own barrier, the gaps z at which the loss has the slopes y of the positives."""
 
@@ -112,7 +113,13 @@ class Restricted:
             self.fixed[:m] = self.share * self.surrogate.max_slope
         if self.caps is not None:
             self.per_S[m:] = self.caps
-        self.n_products = (self.lower.stop - self.lower.start) + max(0, self.upper.stop - self.upper.start)
+        n_upper = max(0, int(self.upper.stop - self.upper.start))
+        self.has_upper, self.n_columns = n_upper > 0, 4 if n_upper > 0 else 2
+        self._pairs = [(0, self.lower), (2, self.upper)][: self.n_columns // 2]
+        self.n_products = int(self.lower.stop - self.lower.start) + n_upper
+        if not self.has_barrier:  # the curvature of a piecewise quadratic conjugate is the same everywhere
+            self.curvature = np.zeros(n)
+            self.curvature[:m] = self.surrogate.conjugate_curvature(self.share) / self.share
 
     def threshold(self, scores: Floats, w: Floats) -> float:
         """The threshold of the restricted problem, from the scores of its threshold rows."""
@@ -149,13 +156,12 @@ class Restricted:
     def conjugate_model(self, state: State) -> tuple[Floats, Floats]:
         """Slope and curvature of Σ a ℓ*(u / a) in the multipliers, zero for those of threshold rows."""
         m, share, surrogate = self.m, self.share, self.surrogate
-        slope, curvature = np.zeros(self.n), np.zeros(self.n)
-        if self.has_barrier:
-            slope[:m] = state.gaps
-            curvature[:m] = 1 / np.maximum(share * surrogate.curvature(state.gaps), _LEAST)
-        else:
+        slope = np.zeros(self.n)
+        if not self.has_barrier:
             slope[:m] = surrogate.conjugate_derivative(state.y[:m] / share)
-            curvature[:m] = surrogate.conjugate_curvature(state.y[:m] / share) / share
+            return slope, self.curvature
+        slope[:m], curvature = state.gaps, np.zeros(self.n)
+        curvature[:m] = 1 / np.maximum(share * surrogate.curvature(state.gaps), _LEAST)
         return slope, curvature
 
     def moved(self, state: State, step: float, direction: State, z: Floats, mu: float) -> State:
@@ -184,8 +190,18 @@ class Restricted:
     def mean_product(self, state: State) -> float:
         """The barrier parameter μ of an iterate: the mean of its complementarity products."""
         low, up = self.lower, self.upper
-        total = float(state.y[low] @ state.p[low]) + float(state.room[up] @ state.r[up])
-        return total / float(self.n_products)
+        total = float(state.y[low] @ state.p[low])
+        if self.has_upper:
+            total += float(state.room[up] @ state.r[up])
+        return total / self.n_products
+
+    def mean_product_after(self, state: State, step: float, direction: State) -> float:
+        """The same after a step, by the sums of its terms."""
+        pairs = [(state.columns[k : k + 2, rows], direction.columns[k : k + 2, rows]) for k, rows in self._pairs]
+        linear = sum(float(values[0] @ changes[1] + values[1] @ changes[0]) for values, changes in pairs)
+        square = sum(float(changes[0] @ changes[1]) for _, changes in pairs)
+        total = self.n_products * self.mean_product(state) + step * (linear + step * square)
+        return max(total, 0.0) / self.n_products
 
     def centred(self, w: Floats, mu: float) -> State:
         """An iterate at w with all complementarity products equal to μ; the first step balances the sums of it."""
@@ -196,8 +212,12 @@ class Restricted:
         S = float(positives[0].sum())
         nu, rows = centre_threshold(scores, self.caps, self.k0, S, mu)
         t = nu if self.caps is None else self.k0 * nu + float(self.g @ w) + float(self.caps @ rows[3])
-        columns = np.array([np.concatenate(pair) for pair in zip(positives, rows, strict=True)])
-        return State(np.concatenate([w, [t, nu]]), S, columns, gaps)
+        return State(np.concatenate([w, [t, nu]]), S, self.columns(positives, rows), gaps)
+
+    def columns(self, positives: Iterable[Floats], threshold_rows: Iterable[Floats]) -> Floats:
+        """The columns of an iterate, of (y, p, room, r) of the positives and of the threshold rows."""
+        pairs = list(zip(positives, threshold_rows, strict=True))[: self.n_columns]
+        return np.array([np.concatenate(pair) for pair in pairs])
 
     def shrunk(self, state: State) -> tuple[Restricted, State] | None:
         """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
@@ -233,9 +253,11 @@ class Restricted:
         """Eliminate y: what remains is a system in ŵ, bordered by S."""
         rows, alpha = self.rows, self.alpha
         factor = rows.feature_system(weights, alpha)
-        column = self.g_extended - rows.apply_transposed(weights * h)
+        column, weighted, own = self.g_extended, weights * h if self.has_upper else h, 0.0
+        if self.has_upper:
+            column, own = column - rows.apply_transposed(weighted), float(weighted @ h - self.per_S @ h)
         solved = factor.solve(column)
-        pivot = float((weights * h) @ h - self.per_S @ h - column @ solved)
+        pivot = own - float(column @ solved)
 
         def refined(right: Floats) -> Floats:
             z = factor.solve(right)
@@ -247,10 +269,14 @@ class Restricted:
 
         def solve(dual: Floats, primal: Floats, threshold: float) -> tuple[Floats, float, Floats, Floats]:
             z = refined(rows.apply_transposed(weights * primal) - dual)
-            dS = (threshold - float(h @ (weights * primal)) - float(column @ z)) / pivot
+            dS = (threshold - float(weighted @ primal) - float(column @ z)) / pivot
             step = z - solved * dS
             image = rows.apply(step)
-            return step, dS, weights * (h * dS + primal - image), image
+            dy = primal - image
+            if self.has_upper:
+                dy += h * dS
+            dy *= weights
+            return step, dS, dy, image
 
         return solve
 

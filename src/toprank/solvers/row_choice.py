@@ -98,21 +98,21 @@ class RowChoice:
         inside, above = self._next_to_threshold(points[0], size, keep)
         for scores in points[1:]:
             more, above_there = self._next_to_threshold(scores, size, keep)
-            inside = np.unique(np.concatenate([inside, more, np.setxor1d(above, above_there)]))
-            above = np.setdiff1d(above, inside)
-        return inside, above
+            inside |= more | (above ^ above_there)
+            above &= ~inside
+        return np.flatnonzero(inside), np.flatnonzero(above)
 
-    def _next_to_threshold(self, scores: Floats, size: int, keep: Rows) -> tuple[Rows, Rows]:
+    def _next_to_threshold(self, scores: Floats, size: int, keep: Rows) -> tuple[Mask, Mask]:
         s = scores[self.problem.threshold_rows]
         if self.caps is None:
             size = min(size, len(s))
             largest = np.argpartition(s, len(s) - size)[len(s) - size :]
-            return np.flatnonzero(_marked(len(s), largest, keep)), np.zeros(0, np.intp)
+            return _marked(len(s), largest, keep), _marked(len(s))
         order = np.argsort(-s, kind="stable")
         end = int(np.searchsorted(np.cumsum(self.caps[order]), 1.0 - 1e-12)) + 1
         first, last = max(0, end - size // 2), min(len(s), max(end + size // 2, end + 2))
         inside = _marked(len(s), order[first:last], keep)
-        return np.flatnonzero(inside), np.flatnonzero(_marked(len(s), order[:first]) & ~inside)
+        return inside, _marked(len(s), order[:first]) & ~inside
 
     def near_positives(self, wanted: NearPositives) -> Rows:
         """Positives next to the threshold or above it."""
@@ -120,7 +120,8 @@ class RowChoice:
         for scores in wanted.points:
             t = top_mean(scores[problem.threshold_rows], self.caps)[0]
             near |= t - scores[problem.positives] > -wanted.reach
-        return np.union1d(np.flatnonzero(near), wanted.keep)
+        near[wanted.keep] = True
+        return np.flatnonzero(near)
 
     def _sum_above(self, above: Rows) -> tuple[Floats, float]:
         """The sum of the rows above with their caps, and that of the caps."""

@@ -1,6 +1,7 @@
 """The default solver of TopPush, TopPushK, TauFPL and TopMeanK: interior point on working sets, with a certificate.
 
-1. A first point: the same method on a random part of the rows, loosely (not for small problems or a warm start).
+1. A first point: the same method on a random part of the rows, loosely; for small problems Fisher's discriminant, for a
+   warm start what is known.
 2. Working set: positives that are not far above the threshold, threshold rows next to it; rows far above the threshold
    enter by their sum, rows far below not at all.
 3. Interior-point method on the working set, as exactly as the current gap is worth.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from toprank.arrays import Floats, Rows
+from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
@@ -24,6 +26,10 @@ from toprank.solvers.row_choice import NearPositives, Wish
 
 # Rows of a class in the smallest random part; problems of fewer than five times as many rows are solved directly.
 _SMALL_PART = 1500
+# Rows of which the discriminant takes its covariances, and how many there are for a feature at least.
+_COVARIANCE_ROWS, _ROWS_A_FEATURE = 1000, 4
+# Estimates of the gap at the discriminant, of the largest score and of means of several.
+_GAP_OF_LARGEST, _GAP_OF_MEAN = 0.1, 0.3
 # Up to this number of threshold rows all of them are in the working set.
 _ALL_ROWS = 4000
 # So many working sets in a row that could not be solved, or that brought no progress, end the run.
@@ -107,7 +113,7 @@ class _WorkingSetSolver:
             self._advance(start.coef.astype(np.float64))
             return 0.1
         if self.n <= 5 * _SMALL_PART:
-            return 1.0
+            return self._first_by_discriminant()
         wide_top = self.m >= 8 * _SMALL_PART or (self.caps is not None and 1 / self.caps.mean() >= 160)
         in_steps = self.n >= 16 * _SMALL_PART and self.d <= MOST_FEATURES and wide_top
         size = min(self.n // 8, self.choice.largest_part) if in_steps else 0
@@ -118,6 +124,25 @@ class _WorkingSetSolver:
         self.incumbent.n_iter += part.n_iter
         self._advance(part.coef)
         return float(np.clip(1 - part.dual / max(self.incumbent.primal, 1e-300), 0.05, 1.0))
+
+    def _first_by_discriminant(self) -> float:
+        """Step 1 for few rows: the direction of Fisher's discriminant, which costs less than a step."""
+        problem, positive, weights = self.problem, self.problem.positive, self.problem.weights
+        sample = slice(None, None, max(1, self.n // _COVARIANCE_ROWS))
+        if self.is_sparse or _ROWS_A_FEATURE * self.d > len(weights[sample]):
+            return 1.0
+        total = np.where(positive, weights[positive].sum(), -weights[~positive].sum())
+        difference, X, share = problem.combine(weights / total), problem.X[sample], weights[sample]
+        self.recorder.passes += 1 + len(X) / self.n
+        share = share / share.sum()
+        covariances = sandwich(X, share, share @ X)
+        covariances[np.arange(self.d), np.arange(self.d)] += problem.alpha
+        w = Cholesky(covariances).solve(difference)
+        distance = float(difference @ w)
+        if not 0 < distance < np.inf:
+            return 1.0
+        self._advance(w / distance)  # at which the mean scores of the classes differ by one
+        return _GAP_OF_LARGEST if self.caps is None else _GAP_OF_MEAN
 
     def _advance(self, w: Floats) -> None:
         """Score all rows at w and move the best point along the segment to it."""
