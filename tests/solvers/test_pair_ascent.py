@@ -347,6 +347,9 @@ def test_products_of_rows(columns, stored, rng, monkeypatch):
     between = products.between(rows_a, rows_b)
     assert between.dtype == np.float64
     np.testing.assert_allclose(between, K[np.ix_(rows_a, rows_b)], atol=1e-11)
+    part = np.ones((50, 20))[:40, 5:12]
+    assert products.between(rows_a, rows_b, part) is part
+    np.testing.assert_array_equal(part, between)
     assert products.between(rows_a, rows_b[:0]).shape == (40, 0)
     np.testing.assert_allclose(products.full, K, atol=1e-11)
     c = rng.standard_normal(300)

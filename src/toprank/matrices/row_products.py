@@ -13,7 +13,7 @@ from toprank.matrices.own_storage import OwnStorage
 
 # Columns of a sparse matrix that are multiplied as dense ones, and the entries that such a column has at least.
 _DENSE_COLUMNS = 1000
-_DENSE_SHARE = 0.05
+_DENSE_SHARE = 0.1
 # Rows whose products are formed at once.
 _FEW_ROWS = 1000
 # Rows of a block of sparse rows that is multiplied on one core.
@@ -24,7 +24,7 @@ class RowProducts:
     """X Xᵀ on demand.
 
     In sparse text a few hundred columns hold most of the entries, and the cost of a sparse product grows with the
-    square of the entries of a column. Those columns are multiplied by BLAS, the others by a sparse product.
+    square of the entries of a column. Those columns are multiplied by BLAS, the others by a compiled loop.
     """
 
     def __init__(self, X: Any) -> None:
@@ -57,13 +57,16 @@ class RowProducts:
             return total
         if not issparse(self.X):
             return np.matmul(self.X[rows_a].astype(np.float64), self.X[rows_b].astype(np.float64).T, out=total)
-        right = self.frequent[rows_b].astype(np.float64).toarray().T
-        right_rare = self.rare[rows_b].astype(np.float64).T.tocsr()
+        from toprank.matrices._csr_products import add_csr_products  # imports numba
+
+        rare, right = self.rare, self.frequent[rows_b].astype(np.float64).toarray().T
+        by_column = rare[rows_b].T.tocsr()
+        columns = by_column.indptr, by_column.indices, by_column.data
 
         def fill(block: slice) -> Floats:
             chosen, part = rows_a[block], total[block]
             np.matmul(self.frequent[chosen].astype(np.float64).toarray(), right, out=part)
-            part += (self.rare[chosen].astype(np.float64) @ right_rare).toarray()
+            add_csr_products(rare.indptr, rare.indices, rare.data, chosen, columns, part)
             return part
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, max(len(rows_a), 1), _BLOCK_ROWS)])
