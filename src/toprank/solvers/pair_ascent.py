@@ -30,6 +30,7 @@ from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
 from toprank.solvers.pair_newton import FaceStep, SecondOrderStep
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
 from toprank.solvers.program_step import ProgramStep
+from toprank.solvers.sweeps import has_sweeps, swept
 from toprank.solvers.working_set import Products, WorkingSet
 
 # Positives whose mean is the first direction.
@@ -70,9 +71,17 @@ def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
     return solve_pairs(problem, problem.gram, **options)
 
 
-def solve_linear_pairs(problem: Problem, *, tol: float = 1e-4, **options: Any) -> Solution:
-    """The pair method for rows and a direction w."""
-    solution = solve_pairs(problem, RowProducts(problem.X), cache_size=_LINEAR_CACHE, tol=tol, **options)
+def solve_linear_pairs(
+    problem: Problem, *, tol: float = 1e-4, start: Solution | None = None, **options: Any
+) -> Solution:
+    """The pair method for rows and a direction w; sparse rows of a largest score are swept first."""
+    passes = 0.0
+    if has_sweeps(problem) and problem.start_point(start) is None:
+        point, passes = swept(problem)
+        start = Solution(np.zeros(0), 0.0, np.inf, 0.0, 0, False, {}, state=point)
+    products = RowProducts(problem.X)
+    solution = solve_pairs(problem, products, cache_size=_LINEAR_CACHE, tol=tol, start=start, **options)
+    solution.history["passes"] = [count + passes for count in solution.history["passes"]]
     w = problem.combine(solution.coef)
     scores = problem.scores(w)  # of w itself: those of products of rows may have lost digits
     return solution.recertified(problem.primal(w, scores), solution.dual, tol, coef=w, scores=scores)
