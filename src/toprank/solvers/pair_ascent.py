@@ -3,7 +3,8 @@ r"""The pair method: ascent of the dual on a growing working set, for few featur
 It needs of the data only products of rows, so it serves kernels and wide sparse data alike. It is made for
 piecewise quadratic surrogates with the mean of the k largest scores, and for the quadratic one with its quantile.
 
-1. A first point: equal multipliers for (some of) the positives, and the threshold's gradient at their mean.
+1. A first point: equal multipliers for (some of) the positives, and the threshold's gradient at their mean; for sparse
+   rows and a largest score that of `toprank.solvers.sweeps`.
 2. Working set: the positives and the threshold rows that score highest.
 3. Moves of two multipliers with the largest gain to second order, on the working set, until its own gap is small
    (`toprank.solvers._pair_moves`). Products of rows are kept up to `cache_size`; the rest is computed again.
