@@ -37,7 +37,8 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     columns = elimination.columns(np.r_[m:n])
     M, signs_of_z = products[m:, m:].copy(), -signs[m:]
     program = ThresholdProgram(elimination, columns, signs_of_z, M, (slopes[:m], slopes[m:]), fixed)
-    z = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
+    z, is_exact = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
+    assert is_exact == (by == "active sets")
 
     x = cp.Variable(n)
     b = x[m + n_doubtful :]

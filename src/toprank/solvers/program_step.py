@@ -39,10 +39,13 @@ class ProgramStep:
     3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
     4. Stop at the gap that is asked for, or if the next program is the last one again. The factor of the eliminated
        positives is kept as long as these stay the same.
+
+    Where guesses of the active set do not settle, as for rows of few features, an interior-point method leaves many
+    small b, and a program of more rows gains little: moves go on after it, unless eliminated u left their bounds.
     """
 
     def __init__(self) -> None:
-        self.share = _FIRST_SHARE
+        self.share, self.settles = _FIRST_SHARE, True
 
     def cost(self, dual: WorkingSetDual) -> float:
         """That of its products and factors."""
@@ -73,7 +76,7 @@ class ProgramStep:
             u, b, outside = found
             _move(dual, u, b)
             # 4. Stop, or go on.
-            if dual.gap() <= tol:
+            if dual.gap() <= tol or not (self.settles or len(outside)):
                 return
             left[outside] = True
 
@@ -88,28 +91,28 @@ class ProgramStep:
         most = dual.top / dual.share * dual.surrogate.width  # where u reaches its upper bound
         return np.asarray(np.where(dual.u <= 0, lacks > -spread, ~free & (lacks < most + spread)))
 
-    @staticmethod
-    def _threshold_rows(dual: WorkingSetDual) -> Rows:
+    def _threshold_rows(self, dual: WorkingSetDual) -> Rows:
         s, with_b = dual.scores[dual.thresholds], np.flatnonzero(dual.b)
         order = np.argsort(-s, kind="stable")
         others = order[dual.b[order] == 0]
         free = dual.free()[1]
         level = float(np.median(s[free])) if free.any() else float(s[with_b].min())
-        n_above = int(np.count_nonzero(s[others] > level))
-        n_more = max(_MORE_ROWS + int(_MORE_SHARE * len(with_b)), min(n_above, int(_MOST_SHARE * len(with_b))))
+        n_more = _MORE_ROWS + int(_MORE_SHARE * len(with_b))
+        if self.settles:
+            n_above = int(np.count_nonzero(s[others] > level))
+            n_more = max(n_more, min(n_above, int(_MOST_SHARE * len(with_b))))
         if dual.terms.has_caps:
             reached = dual.caps[with_b].sum() + np.cumsum(dual.caps[others])
             n_more = max(n_more, int(np.searchsorted(reached, _CAPS)) + 1)
         return np.sort(np.concatenate([with_b, others[:n_more]]))
 
-    @staticmethod
     def _solution(
-        dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows, tol: float
+        self, dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Rows] | None:
         """The u and b of the program, and the eliminated u that had to be put back onto a bound."""
         program = _program(dual, elimination, sure, some, rows)
         caps = dual.caps[rows] if dual.terms.has_caps else None
-        z = program.solve(np.concatenate([dual.u[some], dual.b[rows]]), caps, _EXACTNESS * tol)
+        z, self.settles = program.solve(np.concatenate([dual.u[some], dual.b[rows]]), caps, _EXACTNESS * tol)
         on_rows = z[len(some) :]
         if not np.isfinite(z).all() or not on_rows.any():
             return None

@@ -95,10 +95,12 @@ class ThresholdProgram:
         level = (float(self.v @ z) - self.offset) / self.epsilon
         return self.factor.back_solve(self.at_zero + level * self.per_level + (self.signs * z) @ self.columns)
 
-    def solve(self, start: Floats, caps: Floats | None, tol: float) -> Floats:
-        """The z of the program to a relative gap, from a start with some positive b."""
+    def solve(self, start: Floats, caps: Floats | None, tol: float) -> tuple[Floats, bool]:
+        """The z of the program, from a start with some positive b, and whether it is exact or to a relative gap."""
         z = solve_by_active_sets(self.H, self.q, caps, self.n_doubtful, start)
-        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol) if z is None else z
+        if z is not None:
+            return z, True
+        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol), False
 
 
 class _InteriorPoint:
