@@ -290,8 +290,10 @@ class TopBlend(_BaseComposition, BinaryClassifier):
             require_positive("alpha", self.alpha, "use 'auto', or a value such as 30.0")
         pairs = self.estimators if isinstance(self.estimators, Sequence) else ()
         if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-            rule, remedy = "must be pairs of a name and a classifier", "use such as [('forest', TopForest())]"
-            raise InputError.of("estimators", self.estimators, rule, remedy)
+            raise InputError.of(
+                "estimators", self.estimators, "must be pairs of a name and a classifier",
+                "use such as [('forest', TopForest())]",
+            )  # fmt: skip
         self._validate_names([name for name, _ in self.estimators])
         for name, model in self.estimators:
             if not any(hasattr(model, method) for method in RESPONSES):

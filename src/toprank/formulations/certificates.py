@@ -32,7 +32,7 @@ def rounding_of_square(diagonal: NDArray[Any], r: Floats) -> float:
     may be much smaller than its terms. A lower bound that has this much added to the square is one in spite of it.
     """
     size = float(np.abs(r) @ np.sqrt(np.maximum(diagonal.astype(np.float64), 0.0)))
-    return _ERRORS * float(np.finfo(np.float64).eps) * size**2
+    return _ERRORS * float(np.finfo(np.float64).eps) * (size * size)  # a power would raise an error beyond the range
 
 
 def dual_value(

@@ -129,7 +129,7 @@ class _WorkingSetSolver:
         """Step 1 for few rows: the direction of Fisher's discriminant, which costs less than a step."""
         problem, positive, weights = self.problem, self.problem.positive, self.problem.weights
         sample = slice(None, None, max(1, self.n // _COVARIANCE_ROWS))
-        if self.is_sparse or _ROWS_A_FEATURE * self.d > len(weights[sample]):
+        if self.is_sparse or not 0 < _ROWS_A_FEATURE * self.d <= len(weights[sample]):
             return 1.0
         total = np.where(positive, weights[positive].sum(), -weights[~positive].sum())
         difference, X, share = problem.combine(weights / total), problem.X[sample], weights[sample]
