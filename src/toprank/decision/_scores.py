@@ -24,11 +24,12 @@ def scores_of(model: Any, X: Any, response_method: str = "auto") -> Any:
     "auto" takes the decision function where there is one, as probabilities may round to 0 and 1.
     """
     if is_dask(X):
+        from toprank.matrices.block_tasks import sent
         from toprank.matrices.dask_columns import is_frame, row_by_row
 
         one_row = X._meta_nonempty[:1] if is_frame(X) else np.zeros((1, X.shape[1]), X.dtype)
         dtype = _scores(model, one_row, response_method).dtype
-        return row_by_row(_scores_of_block, X, model, response_method, dtype, dtype=dtype)
+        return row_by_row(_scores_of_block, X, sent(model), response_method, dtype, dtype=dtype)
     return _scores(model, X, response_method)
 
 

@@ -65,12 +65,14 @@ def column_of(pieces: Sequence[Piece], lengths: Sequence[float], dtype: Any) -> 
 
 
 def row_by_row(function: Callable[..., Any], X: Any, *arguments: Any, dtype: Any) -> Any:
-    """A Dask array of the number that a function gives for each row of a Dask array or dataframe, block by block."""
-    if is_frame(X):
-        pieces = on_each(function, [blocks_of(X)], *arguments)
-        return column_of(pieces, [np.nan] * len(pieces), dtype)
-    whole = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    return whole.map_blocks(function, *arguments, drop_axis=1, dtype=dtype, meta=np.zeros(0, dtype))
+    """A Dask array of the number that a function gives for each row of a Dask array or dataframe, block by block.
+
+    An argument may be a piece. Dask's own `map_blocks` puts blocks side by side first, which sparse ones may not bear.
+    """
+    whole = X.rechunk({1: -1}) if not is_frame(X) and X.numblocks[1] > 1 else X
+    blocks = blocks_of(whole)
+    pieces = on_each(function, [blocks, *([argument] * len(blocks) for argument in arguments)])
+    return column_of(pieces, lengths_of(whole), dtype)
 
 
 def beside(lengths: Sequence[float], values: Any, name: str, whole: str = "X") -> list[Piece]:
