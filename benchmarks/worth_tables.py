@@ -196,7 +196,7 @@ def rendered(path):
     parts = [told_about(path), "", *compared(results, methods), *seconds(results, methods)]
     some = results.first(FIRST)
     if further := [method for method in some.complete() if method not in methods]:
-        parts += [f"### With {' and '.join(further)}: the first {FIRST} splits of every set", ""]
+        parts += [f"### With {', '.join(further)}: the first {FIRST} splits of every set", ""]
         parts += [*compared(some, some.complete()), *seconds(some, [OURS, *further])]
     if missing := results.missing():
         gaps = [f"{method} ({', '.join(f'{n} of {name}' for name, n in of.items())})" for method, of in missing.items()]
