@@ -272,6 +272,7 @@ def test_trees_that_were_given():
         forest(trees=HistGradientBoostingClassifier(max_iter=2)).fit(*in_blocks(X, y, (500, 400)))
 
 
+@pytest.mark.slow
 def test_a_cluster_of_two_processes(cluster):
     X, y = rows()
     model = quick_forest(tol=0.03, alpha=1.0, head=TauFPL(tau=0.1))
