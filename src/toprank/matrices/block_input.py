@@ -16,7 +16,7 @@ from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
 from toprank.matrices.block_tasks import Pieces, fetched, naming_failed, on_each, sent, stored
-from toprank.matrices.block_vector import BlockVector
+from toprank.matrices.block_vector import BlockVector, in_short
 from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
 from toprank.matrices.own_storage import OwnStorage
 
@@ -138,7 +138,7 @@ def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_fe
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
     ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
     nnz = X.size if isinstance(X, np.ndarray) else int(X.nnz)
-    return _CheckedBlock(used, codes, weights, Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends))
+    return _CheckedBlock(used, codes, in_short(weights), Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends))
 
 
 def _of_all(facts: list[Facts]) -> Facts:

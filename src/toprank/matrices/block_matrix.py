@@ -10,12 +10,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import csr_array, issparse
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, shared, stored
 from toprank.matrices.block_vector import BlockVector, applied, local_numbers
-from toprank.matrices.dense_or_sparse import matvec, rows_as_csr, sandwich, transpose_matvec, weighted_squares
+from toprank.matrices.dense_or_sparse import (
+    matvec,
+    rows_as_csr,
+    sandwich,
+    stacked,
+    transpose_matvec,
+    weighted_squares,
+)
 from toprank.matrices.own_storage import OwnStorage, ProductMatrix
 
 
@@ -127,14 +134,6 @@ class BlockMatrix(ProductMatrix):
             return on_each(_rows, columns, self.change)
         tasks: list[Piece] = role.of_blocks(blocks).tasks(_rows_of_role, columns, self.change)
         return tasks
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Rows of several matrices, dense or in CSR, as one; those without rows may be dense among sparse ones."""
-    sparse = [part for part in parts if issparse(part)]
-    if sparse:
-        return csr_array(vstack(sparse, format="csr"))
-    return np.concatenate(parts)
 
 
 def entries(block: Any, used: Rows | None, change: Callable[[Any], Any] | None = None) -> Any:

@@ -124,6 +124,10 @@ class BlockVector(NDArrayOperatorsMixin):
             return self
         return BlockVector.of(stored(self.tasks(_itself)), self.lengths, self.dtype)
 
+    def in_short(self) -> BlockVector:
+        """The same, computed and kept; a piece of equal numbers, as weights mostly are, is kept as one number."""
+        return BlockVector.of(stored(self.tasks(in_short)), self.lengths, self.dtype)
+
     # Numbers of all rows.
 
     def on_blocks(self, function: Callable[..., Any], columns: Sequence[Pieces] = ()) -> list[Any]:
@@ -257,6 +261,13 @@ def applied(function: Callable[..., Any], *arguments: Any, dtype: Any = np.float
 def kept(values: Any) -> Any:
     """Values that are needed several times: a vector in pieces is computed now, an array is what it is."""
     return values.stored() if isinstance(values, BlockVector) else values
+
+
+def in_short(values: Any) -> Any:
+    """Numbers that may not be written to; if all are equal, a view of one of them."""
+    if len(values) < 2 or values[0] != values[-1] or (values != values[0]).any():
+        return values
+    return np.broadcast_to(values[0], values.shape)
 
 
 def sum_of(function: Callable[..., Any], *arguments: Any) -> Floats:

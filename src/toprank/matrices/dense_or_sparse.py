@@ -7,7 +7,7 @@ the rows that take part.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse, vstack
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.own_storage import OwnStorage, ProductMatrix, about_centre
@@ -173,6 +173,14 @@ def rows_as_csr(X: Any, rows: Rows) -> Any:
     """Some rows: of a dense X an array, of others a CSR matrix."""
     taken = X[rows]
     return taken.tocsr() if isinstance(taken, OwnStorage) else taken
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows of several matrices, dense or in CSR, as one; those without rows may be dense among sparse ones."""
+    sparse = [part for part in parts if issparse(part)]
+    if not sparse:
+        return np.concatenate(parts)
+    return sparse[0] if len(sparse) == 1 else csr_array(vstack(sparse, format="csr"))
 
 
 def without_offset(X: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, get_index_dtype, issparse
 
 from toprank.arrays import Floats, Mask, Rows
-from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, rows_as_csr, sandwich
+from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, rows_as_csr, sandwich, stacked
 
 # Feature space is used up to this number of features.
 MOST_FEATURES = 3000
@@ -26,39 +26,50 @@ FEW_ROWS = 500
 class WorkingRows:
     """Rows of a working set: `n_positive` positives first, then threshold rows with their sign turned."""
 
-    def __init__(self, signed: Any, n_positive: int) -> None:
-        sparse = issparse(signed)
-        self.extended = _extended(signed, n_positive)
-        self.extended_T = self.extended.T.tocsr() if sparse else self.extended.T
-        self.B = signed if sparse else self.extended[:, :-2]
-        self.n_positive = n_positive
-        self.n, self.d = signed.shape
+    def __init__(self, B: Any, extended: Any, n_positive: int) -> None:
+        sparse = issparse(B)
+        self.B, self.extended, self.n_positive = B, extended, n_positive
+        self.extended_T = extended.T.tocsr() if sparse else extended.T
+        self.n, self.d = B.shape
         self.in_row_space = self.n < 0.8 * self.d or self.d > MOST_FEATURES
         self.gram: Floats | None = None
         self.cg_iterations = 0
         self._visited = 0
-        if self.in_row_space and (self.n <= FEW_ROWS or not issparse(signed)):
+        if self.in_row_space and (self.n <= FEW_ROWS or not sparse):
             self._form_gram()
 
     @classmethod
     def of(cls, X: Any, positives: Rows, threshold_rows: Rows) -> WorkingRows:
         """Copy rows of the data, in float64."""
-        return cls.of_rows(rows_as_csr(X, np.concatenate([positives, threshold_rows])), len(positives))
+        return cls.of_parts([rows_as_csr(X, np.concatenate([positives, threshold_rows]))], len(positives))
 
     @classmethod
-    def of_rows(cls, rows: Any, m: int) -> WorkingRows:
-        """Rows of which the first m are the positives."""
-        if issparse(rows):
-            signed = rows.astype(np.float64).tocsr()
+    def of_parts(cls, parts: list[Any], m: int) -> WorkingRows:
+        """Rows in several matrices, of which the first m are the positives; the list is emptied.
+
+        A dense part goes as soon as it is copied: of many rows there is one copy in memory, not two.
+        """
+        if any(map(issparse, parts)):
+            signed = stacked(parts).astype(np.float64).tocsr()
             signed.data[signed.indptr[m] :] *= -1.0
-        else:
-            signed = rows.astype(np.float64)
-            signed[m:] *= -1.0
-        return cls(signed, m)
+            return cls(signed, _extended(signed, m), m)
+        extended, start = np.zeros((sum(map(len, parts)), parts[0].shape[1] + 2)), 0
+        while parts:
+            part = parts.pop(0)
+            extended[start : start + len(part), :-2] = part
+            start += len(part)
+        np.negative(extended[m:, :-2], out=extended[m:, :-2])
+        extended[:m, -2], extended[m:, -1] = -1.0, 1.0
+        return cls(extended[:, :-2], extended, m)
 
     def subset(self, kept: Mask) -> WorkingRows:
         """The rows under a mask."""
-        return WorkingRows(self.B[np.flatnonzero(kept)], int(kept[: self.n_positive].sum()))
+        rows = np.flatnonzero(kept)
+        extended = self.extended[rows]
+        B = self.B[rows] if issparse(extended) else extended[:, :-2]
+        some = WorkingRows(B, extended, int(kept[: self.n_positive].sum()))
+        some._visited += self._visited
+        return some
 
     def apply(self, extended: Floats) -> Floats:
         """Product of the extended rows with (w, t, ν)."""
@@ -140,12 +151,8 @@ class WorkingRows:
 
 
 def _extended(signed: Any, n_positive: int) -> Any:
-    """The rows with two more columns: (x, −1, 0) for a positive, (−x, 0, 1) for a threshold row."""
+    """Sparse rows with two more columns: (x, −1, 0) for a positive, (−x, 0, 1) for a threshold row."""
     n, d = signed.shape
-    if not issparse(signed):
-        borders = np.zeros((n, 2))
-        borders[:n_positive, 0], borders[n_positive:, 1] = -1.0, 1.0
-        return np.hstack([signed, borders])
     is_positive = np.arange(n) < n_positive
     ends = signed.indptr[1:]
     data = np.insert(signed.data, ends, np.where(is_positive, -1.0, 1.0))

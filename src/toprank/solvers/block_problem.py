@@ -70,16 +70,16 @@ class BlockProblem(Problem):
     def caps(self) -> Any:
         """Upper bounds of the threshold rows, or None for the plain maximum."""
         caps = self.formulation.threshold.caps(self.threshold_weights)
-        return None if caps is None else caps.stored()  # type: ignore[attr-defined]
+        return None if caps is None else caps.in_short()  # type: ignore[attr-defined]
 
     def of_positives(self, values: BlockVector) -> BlockVector:
         """The numbers of the positives, which are kept."""
-        part: BlockVector = values.noted("positives", lambda: values[self.positives].stored())
+        part: BlockVector = values.noted("positives", lambda: values[self.positives].in_short())
         return part
 
     def of_threshold(self, values: BlockVector) -> BlockVector:
         """The numbers of the threshold rows, which are kept."""
-        part: BlockVector = values.noted("threshold rows", lambda: values[self.threshold_rows].stored())
+        part: BlockVector = values.noted("threshold rows", lambda: values[self.threshold_rows].in_short())
         return part
 
     def scores(self, w: Floats) -> Any:
@@ -88,7 +88,7 @@ class BlockProblem(Problem):
 
     def zero_scores(self) -> Any:
         """The scores of all rows at w = 0."""
-        return self.weights.noted("zeros", lambda: (0.0 * self.weights).stored())
+        return (0.0 * self.weights).in_short()
 
     def settled(self, scores: Any) -> Any:
         """The same, computed and kept in pieces."""
@@ -177,7 +177,7 @@ class BlockProblem(Problem):
 
 
 def _share(weights: BlockVector) -> BlockVector:
-    share: BlockVector = (weights / weights.sum()).stored()
+    share: BlockVector = (weights / weights.sum()).in_short()
     return share
 
 

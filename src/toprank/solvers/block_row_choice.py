@@ -16,11 +16,11 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from toprank.arrays import Floats, Mask, Rows
-from toprank.matrices.block_matrix import entries, stacked
+from toprank.matrices.block_matrix import entries
 from toprank.matrices.block_selection import ROUNDING, Border, Search, borders, find, within
 from toprank.matrices.block_tasks import combined_tasks, fetched, on_each
 from toprank.matrices.block_vector import local_numbers
-from toprank.matrices.dense_or_sparse import rows_as_csr
+from toprank.matrices.dense_or_sparse import rows_as_csr, stacked
 from toprank.matrices.working_rows import WorkingRows
 from toprank.solvers.problem import Problem
 from toprank.solvers.row_choice import Chosen, NearPositives, RowChoice, Wish, drawn
@@ -110,7 +110,7 @@ class BlockRowChoice(RowChoice):
         ]
 
     def _put_together(self, parts: list[_Rows], total: _Sums) -> Chosen:
-        """The rows of all blocks and the groups, as one working set."""
+        """The rows of all blocks and the groups, as one working set; the list is emptied, so that rows can go."""
         problem = self.problem
         of_positives, of_threshold = problem.positive_share.offsets, problem.threshold_weights.offsets
         positives = np.concatenate([part.positives + of_positives[b] for b, part in enumerate(parts)])
@@ -126,7 +126,8 @@ class BlockRowChoice(RowChoice):
             numbers = np.concatenate([numbers, of_threshold[-1] + self._n_groups_so_far + np.arange(len(full))])
             self._n_groups_so_far += len(full)
         share = np.concatenate([part.share for part in parts])
-        working = WorkingRows.of_rows(stacked(rows), len(positives))
+        parts.clear()
+        working = WorkingRows.of_parts(rows, len(positives))
         return Chosen(positives, numbers, np.zeros(0, np.intp), share, caps, total.g, total.at_caps, working, 1.0)
 
     def dual_point(self, restricted: Any, y_inside: Floats, p_inside: Floats) -> None:

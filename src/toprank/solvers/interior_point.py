@@ -30,7 +30,7 @@ _FAR = 20.0
 
 @dataclass
 class Outcome:
-    """What a run of the interior-point method leaves: the problem may have shrunk on the way.
+    """What a run of the interior-point method leaves; the problem may have shrunk on the way.
 
     `rows_visited` counts each time that a row of the working set was read.
     """
@@ -78,11 +78,10 @@ def _iterate(problem: Restricted, state: State, tol: float, max_iter: int, shrin
         short_steps = short_steps + 1 if step < 1e-3 else 0
         iteration += 1
         # 5. Fewer rows.
-        smaller = problem.shrunk(state) if shrink and step > 0.3 and iteration > 4 else None
+        smaller = problem.shrink(state) if shrink and step > 0.3 and iteration > 4 else None
         visited += problem.rows.visited()
         if smaller is not None:
-            problem, state = smaller
-            images = None
+            state, images = smaller, None
     return Outcome(problem, state, mu, iteration, visited + problem.rows.visited(), solved)
 
 

@@ -219,8 +219,11 @@ class Restricted:
         pairs = list(zip(positives, threshold_rows, strict=True))[: self.n_columns]
         return np.array([np.concatenate(pair) for pair in pairs])
 
-    def shrunk(self, state: State) -> tuple[Restricted, State] | None:
-        """The problem without rows of vanishing multiplier and with rows at their cap moved into g; None if few go."""
+    def shrink(self, state: State) -> State | None:
+        """Drop rows of vanishing multiplier and move rows at their cap into g; None if few would go.
+
+        In place, so that nobody keeps the rows that went in memory; returns the iterate of those that stay.
+        """
         m, S = self.m, state.S
         u, b = state.y[:m], state.y[m:]
         kept = np.full(self.n, True)
@@ -239,11 +242,11 @@ class Restricted:
                 return None
         if kept.sum() > 0.6 * self.n or kept[m:].sum() < 5 or not kept[:m].any():
             return None
-        smaller = Restricted(
-            self.rows.subset(kept), self.alpha, self.surrogate, self.share[kept[:m]], caps, g, k0,
-            self.positives[kept[:m]], self.threshold_rows[kept[m:]], above, self.refine,
-        )  # fmt: skip
-        return smaller, state.rows(kept)
+        self.rows, self.share, self.caps = self.rows.subset(kept), self.share[kept[:m]], caps
+        self.g, self.k0, self.above = g, k0, above
+        self.positives, self.threshold_rows = self.positives[kept[:m]], self.threshold_rows[kept[m:]]
+        self.__post_init__()
+        return state.rows(kept)
 
     def factorised(self, weights: Floats, h: Floats) -> Solve:
         """A function (dual residual, row residual, threshold residual) -> (dŵ, dS, dy, B̂ dŵ)."""

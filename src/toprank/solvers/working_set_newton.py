@@ -196,6 +196,7 @@ class _WorkingSetSolver:
         self.recorder.passes += outcome.problem.rows.visited() / self.n
         restricted = outcome.problem
         self.incumbent.raise_bound(bound, self.choice.dual_point(restricted, *restricted.feasible(outcome.state)))
+        del restricted.rows  # the next working set needs the room
         self._advance(outcome.state.extended[:-2])
         self.incumbent.record()
 
