@@ -120,6 +120,36 @@ def test_what_auto_stands_for():
     assert names(sparse(alike, positive, grill)) == ["restarts"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "features", "positives", "share", "first"),
+    [
+        (1200, 300, 60, 0.05, "pairs"),
+        (1200, 300, 60, 0.5, "newton"),  # the rows of the top are more than the features
+        (1200, 300, 200, 0.05, "newton"),  # half as many positives as features would do
+        (1200, 100, 20, 0.05, "newton"),
+        (600, 300, 20, 0.05, "newton"),  # systems are small
+    ],
+)
+def test_dense_rows_of_many_features_begin_with_pairs_if_few_have_multipliers(rows, features, positives, share, first):
+    rng = np.random.default_rng(0)
+    X, positive = rng.standard_normal((rows, features)), np.arange(rows) < positives
+    formulation = Formulation(SURROGATES["quadratic"], TopMean(share=share))
+    problem = Problem(X, positive, np.ones(rows), formulation, 0.1)
+    assert phases_for("auto", problem, {})[0].name == first
+
+
+@pytest.mark.parametrize("surrogate", ["quadratic", "hinge"])
+def test_dense_rows_of_many_features_have_the_same_optimum(surrogate):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1200, 300)), np.arange(1200) % 20 == 0
+    X[y] += 0.2
+    options = {"alpha": 0.01, "tau": 0.05, "surrogate": surrogate, "threshold": "trained"}
+    by_pairs, by_newton = (TauFPL(**options, solver=solver).fit(X, y) for solver in ("auto", "newton"))
+    assert (by_pairs.solver_, by_newton.solver_) == ("pairs", "newton")
+    assert max(model.history_["gap"][-1] for model in (by_pairs, by_newton)) <= 1e-4
+    assert by_pairs.history_["primal"][-1] == pytest.approx(by_newton.history_["primal"][-1], rel=1e-4)
+
+
 def test_unevenness():
     X, _ = sparse_rows(3000, 5000, 20)
     assert 0.3 < unevenness(X) < 2.0

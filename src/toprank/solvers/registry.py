@@ -110,6 +110,10 @@ def _linear_moves(data: Traits) -> int:
     return 5000 + 40 * min(data.n, ROWS_IN_MEMORY)
 
 
+def _has_pairs(data: Traits) -> bool:
+    return data.of_maximum and (not data.is_even if data.is_wide else data.has_few_multipliers)
+
+
 _ALWAYS = Turn(_SURE, "always")
 _IN_MEMORY = {"within_memory": True}
 SOLVERS = (
@@ -126,10 +130,12 @@ SOLVERS = (
     Solver("pairs", "rows", "pair_ascent.solve_linear_pairs",
            "ascent of the dual by two multipliers at a time, with a working set and Newton steps",
            needs=(CONVEX, PIECES), turns=(
-               Turn(_QUICK, 'for means of the largest scores, before "newton" on other wide sparse data',
-                    lambda data: data.of_maximum and data.is_wide and not data.is_even, _linear_moves, _IN_MEMORY),
-               Turn(_RESCUE, f"after it on up to {ROWS_IN_MEMORY:,} rows that are dense or narrow",
-                    lambda data: data.of_maximum and not data.is_wide and data.has_few_rows, _linear_moves, _IN_MEMORY),
+               Turn(_QUICK, 'for means of the largest scores, before "newton" on other wide sparse data and on dense '
+                    "rows of hundreds of features, more than positives twice or with the rows of the top", _has_pairs,
+                    _linear_moves, _IN_MEMORY),
+               Turn(_RESCUE, f"after it on up to {ROWS_IN_MEMORY:,} other rows that are dense or narrow",
+                    lambda data: data.has_few_rows and data.of_maximum and not data.is_wide and not _has_pairs(data),
+                    _linear_moves, _IN_MEMORY),
            )),
     Solver("pairs", "kernel", "pair_ascent.solve_kernel_pairs",
            "the same, as products of rows are all that it needs",

@@ -19,6 +19,8 @@ from toprank.solvers.problem import Problem
 _ALIKE, _MANY_ROWS = 4.0, 2000
 # Rows whose products with each other are kept in memory.
 ROWS_IN_MEMORY = 8000
+# Dense rows, and their features, from which on a system in the features takes longer than all else.
+_ROWS_TO_FACTORISE, _FEATURES_TO_FACTORISE = 1000, 300
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,15 @@ class Traits:
     def is_wide(self) -> bool:
         """Whether the data are not dense, of more columns than a system in them may have."""
         return not isinstance(self.problem.X, np.ndarray) and self.problem.X.shape[1] > MOST_FEATURES
+
+    @property
+    def has_few_multipliers(self) -> bool:
+        """Whether dense rows have hundreds of features, more than positives twice or with the rows of the top."""
+        X, (n, d), m = self.problem.X, self.problem.X.shape, len(self.problem.positives)
+        if not isinstance(X, np.ndarray) or n < _ROWS_TO_FACTORISE or d < max(_FEATURES_TO_FACTORISE, 2 * m):
+            return False
+        caps = self.problem.formulation.threshold.caps(self.problem.threshold_weights)
+        return bool(m + (1.0 if caps is None else 1 / caps.mean()) <= d)
 
     @cached_property
     def is_even(self) -> bool:
