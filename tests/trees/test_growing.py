@@ -17,6 +17,7 @@ from toprank import TopForest
 from toprank.datasets import make_imbalanced
 from toprank.files import fit_file
 from toprank.log import listening
+from toprank.trees.grove import bins_needed, default_ensembles
 from toprank.trees.growing import grown
 
 
@@ -125,3 +126,20 @@ class Watcher:
 
     def progress(self, title, total=None):
         return nullcontext(lambda position, title=title: self.titles.append(title))
+
+
+@pytest.mark.parametrize("most", [2, 40, 400])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_more_bins_than_values_change_nothing(most, weighted, rng):
+    X = rng.integers(0, rng.integers(1, most + 1, 12), (600, 12)).astype(np.float32)
+    X[:, 0] = np.arange(600) % most
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = (np.nan_to_num(X).sum(axis=1) + rng.normal(0, most, 600) > 6 * most / 2).astype(int)
+    weights = rng.random(600) if weighted else None
+    *_, boosted = default_ensembles(20, 3, "sqrt", bins_needed(X))
+    usual = clone(boosted).set_params(max_bins=255, random_state=0).fit(X, y, sample_weight=weights)
+    fewer = boosted.set_params(random_state=0).fit(X, y, sample_weight=weights)
+    assert fewer.max_bins == min(most + 1, 255)  # a gap counts as a value
+    for one, other in zip(fewer._predictors, usual._predictors, strict=True):
+        for field in set(one[0].nodes.dtype.names) - {"bin_threshold"}:
+            np.testing.assert_array_equal(one[0].nodes[field], other[0].nodes[field])

@@ -22,7 +22,7 @@ from toprank.saved_state import Schema
 from toprank.trees.boosters import as_lightgbm, as_xgboost
 from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
 from toprank.trees.forest_state import FOREST_STATE
-from toprank.trees.grove import Grove, as_list, default_ensembles
+from toprank.trees.grove import Grove, as_list, bins_needed, default_ensembles
 from toprank.trees.head_choice import Choice, fitted, is_linear_and_convex, told
 from toprank.trees.plain_trees import PlainTrees
 from toprank.trees.shapley import shapley_values
@@ -253,7 +253,7 @@ class TopForest(BinaryClassifier):
             self._say(f"growing or reading the trees of the sources on {n:,} rows")
             return Grove.of(as_list(self.trees), X, y, weights, self.n_jobs, random, say=self._say)
         self._say(f"growing two forests of {self.n_estimators} trees and boosted ones on {n:,} rows")
-        ensembles = default_ensembles(self.n_estimators, self.min_samples_leaf, self.max_features)
+        ensembles = default_ensembles(self.n_estimators, self.min_samples_leaf, self.max_features, bins_needed(X))
         grown = Grove.of(ensembles, X, y, weights, self.n_jobs, random, keep_nodes=False, say=self._say)
         leaves, *priors = grown.parts
         return Grove((replace(leaves, is_prior=False), *(replace(prior, gets_values=False) for prior in priors)))

@@ -24,6 +24,8 @@ from toprank.trees.sources import TreeSource, source_of
 Say = Callable[[str], object]
 # Rows whose leaves are found at a time, to score them.
 _BLOCK_ROWS = 100_000
+# Bins of a histogram at most, and rows by which it is seen at once that a column fills them.
+_MOST_BINS, _FIRST_ROWS = 255, 1000
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,13 @@ class Grove:
                 )
 
 
-def default_ensembles(n_estimators: int, min_samples_leaf: int, max_features: Any) -> list[Any]:
-    """The forest whose leaves get values in a `TopForest`; the forest and the boosted trees that are its priors."""
+def default_ensembles(
+    n_estimators: int, min_samples_leaf: int, max_features: Any, n_bins: int = _MOST_BINS
+) -> list[Any]:
+    """The forest whose leaves get values in a `TopForest`; the forest and the boosted trees that are its priors.
+
+    `n_bins` is for the histograms of the boosted trees; see `bins_needed`.
+    """
     forests = [
         ExtraTreesClassifier(n_estimators, min_samples_leaf=size, max_features=max_features, bootstrap=True)
         for size in (min_samples_leaf, 1)
@@ -151,9 +158,24 @@ def default_ensembles(n_estimators: int, min_samples_leaf: int, max_features: An
     steps = max(n_estimators // 2, 1)
     boosted = HistGradientBoostingClassifier(
         max_iter=steps, learning_rate=min(7.5 / steps, 0.3), max_leaf_nodes=15, min_samples_leaf=10,
-        max_features=0.3, early_stopping=False,
+        max_features=0.3, early_stopping=False, max_bins=n_bins,
     )  # fmt: skip
     return [*forests, boosted]
+
+
+def bins_needed(X: NDArray[Any]) -> int:
+    """So many bins that no column has more values, or the most there can be.
+
+    With fewer bins than that the trees would be others, with more they are the same, but each node has a histogram of
+    all bins of all columns: with a thousand columns of 0 and 1 most of the time goes there.
+    """
+    most = 2
+    for column in X.T:
+        for values in (column[:_FIRST_ROWS], column):
+            most = max(most, len(np.unique(values)))
+            if most >= _MOST_BINS:
+                return _MOST_BINS
+    return most
 
 
 def said_with(say: Say, place: str) -> Say:
