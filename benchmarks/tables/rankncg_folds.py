@@ -33,7 +33,7 @@ METHODS = {
 }
 # Methods whose penalty is chosen by the fast exact one, as their problem is the same.
 SAME_PROBLEM = ("RankNCG direct", FAST, "WMWRanker")
-LARGEST = {"RankNCG direct": 1000, "RankNet two layer": 5000, "RankSVM quadratic": 1000, "RankBoost": 5000}
+LARGEST = {"RankNCG direct": 5000, "RankNet two layer": 5000, "RankSVM quadratic": 1000, "RankBoost": 5000}
 
 
 def methods(name):

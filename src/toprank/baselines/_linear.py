@@ -28,7 +28,8 @@ from toprank.baselines._certificate import (
     keep_certificate,
     warn_unless_converged,
 )
-from toprank.baselines.cutting_planes import Minimum, Risk, solve_cutting_planes
+from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
+from toprank.baselines.tangents import Risk
 from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._rows import rows_to_score, training_rows
 from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, scores_of

@@ -17,17 +17,16 @@ it. Steps of an iteration:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from toprank.arrays import Floats
+from toprank.baselines.tangents import Risk, Way
 from toprank.matrices.dense_or_sparse import Cholesky, matvec, transpose_matvec
 from toprank.solvers.incumbent import COLLAPSE
 from toprank.solvers.problem import Recorder, relative_gap
-from toprank.solvers.segment import best_on_segment
 
 # Share of the way from the best point to the minimum of the model at which the next plane touches.
 _AHEAD = 0.1
@@ -37,21 +36,6 @@ _PATIENCE = 30
 _STALLED = 20
 # Part of the largest violation of the optimality of the model that may be rounding.
 _ROUNDING = 1e-13
-
-
-class RiskPoint(Protocol):
-    """A risk at given scores."""
-
-    @property
-    def value(self) -> float:
-        """The risk."""
-
-    @property
-    def gradient(self) -> Floats:
-        """A subgradient by the scores."""
-
-
-Risk = Callable[[Floats], RiskPoint]
 
 
 @dataclass
@@ -134,37 +118,36 @@ def simplex_minimum(G: Floats, b: Floats, start: Floats) -> Floats:
 def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_iter: int, verbose: int = 0) -> Minimum:
     """Minimise α/2 ‖w‖² + R(Xw) to a relative gap of `tol`, see the module."""
     recorder = Recorder(verbose)
-
-    def objective(squared_norm: float, scores: Floats) -> float:
-        return 0.5 * alpha * squared_norm + risk(scores).value
-
     best, scores = np.zeros(X.shape[1]), np.zeros(X.shape[0])
-    primal = at_zero = objective(0.0, scores)
-    planes, touched, bound, n_iter = Planes.zero(X.shape[1]), scores, 0.0, 0
+    touched = at_best = risk(scores)
+    primal = at_zero = at_best.value
+    planes, touched_scores, bound, n_iter = Planes.zero(X.shape[1]), scores, 0.0, 0
     recorder.record(0, primal, bound)
     known, n_idle = (primal, bound), 0
     while n_iter < max_iter:
         n_iter += 1
         # 4. The plane at the last point that was chosen.
-        point = risk(touched)
-        planes.add(transpose_matvec(X, point.gradient), point.value - float(point.gradient @ touched))
+        slope = transpose_matvec(X, touched.gradient)
+        planes.add(slope, touched.value - float(touched.gradient @ touched_scores))
         # 1. The minimum of the model.
         w, value = planes.minimum(alpha)
         bound = max(bound, value)
         new_scores = matvec(X, w)
         recorder.passes += 2
         # 2. The best point towards it.
-        squares = (float(best @ best), float(best @ w), float(w @ w))
-        share, value = best_on_segment(objective, squares, scores, new_scores)
-        if value < primal:
-            best, scores, primal = best + share * (w - best), scores + share * (new_scores - scores), value
+        way = Way(risk, alpha, scores, new_scores, (float(best @ best), float(best @ w), float(w @ w)))
+        found = way.best(at_best)
+        if found.value < primal:
+            best, scores = best + found.share * (w - best), way.scores(found.share)
+            primal, at_best = found.value, found.point
         # 3. The certificate.
         recorder.record(n_iter, primal, bound)
         n_idle = 0 if (primal, bound) != known else n_idle + 1
         known = (primal, bound)
         if _is_solved(primal, bound, at_zero, tol) or n_idle == _STALLED:
             break
-        touched = scores + _AHEAD * (new_scores - scores)
+        touched_scores = scores + _AHEAD * (new_scores - scores)
+        touched = risk(touched_scores)
     converged = relative_gap(primal, bound) <= tol
     return Minimum(best, scores, primal, bound, n_iter, converged, recorder.rows)
 

@@ -11,6 +11,33 @@ from toprank.arrays import Floats, Mask, Rows
 from toprank.baselines._linear import LinearBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk, descending, shared_by_ties
 from toprank.baselines.cutting_planes import Minimum
+from toprank.compiled import compiled
+
+
+@compiled(nogil=True, error_model="numpy")
+def find_starts(ends: Any, t: Any, harmonic: Any, starts: Any, values: Any) -> None:
+    """The best place of each negative, every second one of a stride between those of the stride before.
+
+    The positives k behind a place cost negative j the precision Σ k / ((k + j − 1)(k + j)); `ends` are the sums of
+    their scores.
+    """
+    m, n = len(ends) - 1, len(t)
+    stride = 1
+    while 2 * stride <= n:
+        stride *= 2
+    while stride >= 1:
+        for j in range(stride - 1, n, 2 * stride):
+            low = starts[j - stride] if j >= stride else 0
+            high = starts[j + stride] if j + stride < n else m
+            value = -np.inf
+            for place in range(low, max(high, low) + 1):  # rounding errors may put the ends the other way round
+                lost = (j + 1) * (harmonic[m + j + 1] - harmonic[place + j + 1])
+                lost -= j * (harmonic[m + j] - harmonic[place + j])
+                total = lost / m + 2.0 / (m * n) * ((m - place) * t[j] - ends[place])
+                if total > value:
+                    value, starts[j] = total, place
+            values[j] = value
+        stride //= 2
 
 
 class AveragePrecisionRisk(TwoClassRisk):
@@ -42,37 +69,10 @@ class AveragePrecisionRisk(TwoClassRisk):
 
     def _starts(self, s: Floats, t: Floats) -> tuple[Rows, Floats]:
         """For each negative the number of positives above it, and the sum over those below it."""
-        m, n = len(s), len(t)
         ends = np.append(np.cumsum(s[::-1])[::-1], 0.0)
-        starts, values = np.zeros(n, np.intp), np.zeros(n)
-        stride = 1 << (n.bit_length() - 1)
-        while stride >= 1:
-            # 1. every second place of this stride, between those of the stride before
-            j = np.arange(stride - 1, n, 2 * stride)
-            low = np.where(j >= stride, starts[j - stride], 0)
-            high = np.where(j + stride < n, starts[np.minimum(j + stride, n - 1)], m)
-            high = np.maximum(high, low)  # in spite of rounding errors
-            # 2. all sums from all places between, one negative after the other
-            sizes = high - low + 1
-            offsets = np.append(0, np.cumsum(sizes)[:-1])
-            owner = np.repeat(np.arange(len(j)), sizes)
-            place = np.arange(sizes.sum()) - offsets[owner] + low[owner]
-            number = j[owner] + 1
-            sums = self._precision_lost(place, number, m) / m
-            sums += 2.0 / (m * n) * ((m - place) * t[j[owner]] - ends[place])
-            # 3. the first of the largest
-            largest = np.maximum.reduceat(sums, offsets)
-            found = np.flatnonzero(sums == largest[owner])
-            _, leading = np.unique(owner[found], return_index=True)
-            starts[j], values[j] = place[found[leading]], largest
-            stride //= 2
+        starts, values = np.zeros(len(t), np.intp), np.zeros(len(t))
+        find_starts(ends, t, self.harmonic, starts, values)
         return starts, values
-
-    def _precision_lost(self, place: Rows, number: Rows, m: int) -> Floats:
-        """Σ k / ((k + j − 1)(k + j)) over the positives k behind a place, for the negative of number j."""
-        H = self.harmonic
-        after = number * (H[m + number] - H[place + number])
-        return np.asarray(after - (number - 1) * (H[m + number - 1] - H[place + number - 1]))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask
+from toprank.arrays import Floats, Mask, Rows
 from toprank.baselines._linear import WeightedBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk, counts_behind, descending, shared_by_ties, sums_before
 from toprank.baselines.cutting_planes import Minimum
@@ -27,11 +27,14 @@ class PartialAUCRisk(TwoClassRisk):
         super().__init__(positive, weights)
         total = float(self.negative_weights.sum())
         self.low, self.high = min_fpr * total, None if max_fpr is None else max_fpr * total
+        # so many of the highest negatives reach to the end of the range, whichever they are
+        reach = 1 if self.high is None else int(np.ceil(self.high / self.negative_weights.min()))
+        self.n_highest = min(max(reach, 1), len(self.negatives))
 
     def __call__(self, scores: Floats) -> RiskValue:
         """The risk at the scores of all rows."""
         s, share = scores[self.positives], self.positive_share
-        order = descending(scores[self.negatives])
+        order = self._highest(scores[self.negatives])
         t, weights = scores[self.negatives][order], self.negative_weights[order]
         before, within = self._masses(weights)
         size = within.sum()
@@ -45,10 +48,16 @@ class PartialAUCRisk(TwoClassRisk):
         of_positives = -share * np.where(into, before.sum() + n_within, sums_before(place, before))
         of_sorted = within * counts_behind(reach[into], share[into], len(t))
         of_sorted += before * (share[into].sum() + counts_behind(place[~into], share[~into], len(t)))
-        of_negatives = np.empty(len(t))
+        of_negatives = np.zeros(len(self.negatives))
         of_negatives[order] = shared_by_ties(of_sorted, t, weights)
         value = float(share @ np.where(into, sum_b, sum_a))
         return self.combined(value / size, of_positives / size, of_negatives / size)
+
+    def _highest(self, scores: Floats) -> Rows:
+        """Places of the negatives that may be in the range or before it, the highest first, with all that tie."""
+        least = np.partition(scores, len(scores) - self.n_highest)[len(scores) - self.n_highest]
+        kept = np.flatnonzero(scores >= least)
+        return np.asarray(kept[descending(scores[kept])])
 
     def _masses(self, weights: Floats) -> tuple[Floats, Floats]:
         """How much of each negative, in the order of the list, is before the range and within it."""
