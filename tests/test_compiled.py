@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numba.experimental
 import numpy as np
 import pytest
 from numba.core.caching import CacheImpl, IndexDataCacheFile
@@ -220,3 +221,14 @@ def test_quick_compilation_and_functions_of_others_are_not_told(caplog):
     for seconds, happened in ((0.02, others), (10.0, OURS)):
         waited(compiled.Patience(seconds), happened)
     assert not caplog.messages
+
+
+def test_classes_that_others_compile_work_beside_the_package():
+    spec = [("total", numba.float64)]
+
+    @numba.experimental.jitclass(spec)
+    class Sum:
+        def __init__(self):
+            self.total = 0.0
+
+    assert Sum().total == 0.0

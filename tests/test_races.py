@@ -53,6 +53,21 @@ def test_the_objective_of_a_pair_problem_is_the_estimators(rows, loss):
     assert problem.objective(rival.read(rival.run(100_000))) == pytest.approx(objective, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")  # those of skglm
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.slow
+def test_skglm_solves_the_problem_of_the_pairs(rows, loss):
+    pytest.importorskip("skglm")
+    from benchmarks.races.contenders import SkglmOnPairs, Toprank
+    from benchmarks.races.problems import PairProblem
+
+    X, noisy = rows
+    problem = PairProblem(X[:30], np.digitize(noisy[:30], [-1, 1]), 0.1, loss)
+    contender, rival = Toprank(problem), SkglmOnPairs(problem)
+    objective = problem.objective(contender.read(contender.run(1000)))
+    assert problem.objective(rival.read(rival.run(1000))) == pytest.approx(objective, rel=1e-5)
+
+
 class Halving:
     """Halves its distance in each iteration; reading it takes long."""
 

@@ -86,6 +86,36 @@ class OnPairs:
         return Point(self.problem.X @ w, float(w @ w), n_iter=int(np.max(model.n_iter_)))
 
 
+class SkglmOnPairs:
+    """Solvers of skglm on the same differences: Newton steps for the logistic loss, the dual for the plain hinge."""
+
+    def __init__(self, problem: PairProblem) -> None:
+        self.problem = problem
+        rows, self.signs = problem.differences
+        self.rows = np.asfortranarray(rows)
+
+    def run(self, limit: int):
+        """Fit: this is timed."""
+        from skglm import GeneralizedLinearEstimator
+        from skglm import LinearSVC as DualSVC
+        from skglm.datafits import Logistic
+        from skglm.penalties import L1_plus_L2
+        from skglm.solvers import ProxNewton
+
+        if self.problem.loss == "logistic":
+            solver = ProxNewton(max_iter=limit, tol=SMALLEST, fit_intercept=False)
+            model = GeneralizedLinearEstimator(Logistic(), L1_plus_L2(self.problem.alpha, l1_ratio=0.0), solver)
+        else:
+            C = 1 / (self.problem.alpha * len(self.signs))
+            model = DualSVC(C=C, max_iter=limit, tol=SMALLEST, fit_intercept=False)
+        return model.fit(self.rows, self.signs)
+
+    def read(self, model) -> Point:
+        """The scores of all rows."""
+        w = model.coef_.ravel()
+        return Point(self.problem.X @ w, float(w @ w), n_iter=int(model.n_iter_))
+
+
 class OtherProblem:
     """An established solver of another problem with the same rows and penalty, at its own tolerance."""
 
@@ -139,4 +169,5 @@ PAIRWISE = {
     "ncg, erfc": Entrant(solver("ncg", summation="erfc"), least=2),
     "LIBLINEAR on pairs": Entrant(OnPairs),
     "lbfgs on pairs": Entrant(lambda problem: OnPairs(problem, is_lbfgs=True), least=2),
+    "skglm on pairs": Entrant(SkglmOnPairs),
 }

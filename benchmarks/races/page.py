@@ -40,7 +40,11 @@ EXPERIMENTS = {
         "pairwise",
         problems.PAIRWISE,
         contenders.PAIRWISE,
-        {"hinge": ("ncg", "ncg, erfc", "lbfgs on pairs"), "Abalone": ("LIBLINEAR on pairs", "lbfgs on pairs")},
+        {
+            "hinge": ("ncg", "ncg, erfc", "lbfgs on pairs"),
+            "squared hinge": ("skglm on pairs",),
+            "Abalone": ("LIBLINEAR on pairs", "lbfgs on pairs", "skglm on pairs"),
+        },
         "toprank",
     ),
 }
@@ -50,7 +54,8 @@ NOTES = {
         "“newton” and “pairs” are toprank's solvers for rows of features, “apg” is Algorithm 1 of the TopPush paper "
         "with the usual test of a step, “sgd” the framework paper's. Clarabel, an interior-point method for cones, "
         "gets the same problem from cvxpy. LIBLINEAR solves another problem, the squared hinge of all rows at "
-        "C = 1/(λm) with m positives, to its default tolerance.",
+        "C = 1/(λm) with m positives, to its default tolerance. skglm cannot express any of these problems, nor those "
+        "with a kernel: its losses are sums over rows, and here the highest negative is in the loss of each positive.",
     ),
     "kernel": (
         "Gaussian kernel of the usual width, C = 1, so λ = 1/m; TopPushK has k = 5, Pat&Mat τ = 0.1 and β = 1, all the "
@@ -61,7 +66,9 @@ NOTES = {
         "λ = 10⁻³ of the mean loss over pairs. “toprank” is newton-cg with exact sums for the logistic loss "
         "(`WMWRanker`) and for the squared hinge (`RankSVM`), cutting planes for the plain hinge. “ncg, erfc” is "
         "RankNCG: its gradient replaces the sigmoid, so it ends at a distance. “on pairs” are scikit-learn's solvers "
-        "of the same problem on the differences of all pairs, which are made beforehand; Abalone has 4 million.",
+        "of the same problem on the differences of all pairs, which are made beforehand; Abalone has 4 million. skglm "
+        "has Newton steps with its elastic net at no part of L1 for the logistic loss and coordinate ascent in the "
+        "dual for the plain hinge; it has no squared one.",
     ),
 }
 FORM = (

@@ -133,8 +133,8 @@ _COMPILING = "compiling loops for this machine; the next process finds them read
 
 
 def _is_ours(happened: Any) -> bool:
-    module: str = happened.data["dispatcher"].py_func.__module__
-    return module.partition(".")[0] == __package__
+    module: str | None = happened.data["dispatcher"].py_func.__module__  # none where Numba wrote the function
+    return module is not None and module.partition(".")[0] == __package__
 
 
 event.register("numba:compile", Patience())
