@@ -131,6 +131,25 @@ def test_features_in_place_of_a_kernel(parquet, tmp_path, monkeypatch):
     assert second == pytest.approx(first, abs=1e-4 * np.abs(first).max())
 
 
+def test_a_forest_whose_sample_has_all_rows_is_that_of_memory(parquet, tmp_path):
+    pytest.importorskip("dask.dataframe")
+    forest, options = TopForest(tau=0.1, n_estimators=5, random_state=0), {"target": "fraud", "ignore": ["when"]}
+    expected = fit_file(parquet, forest, out_of_core=False, watcher=Notes(), **options)
+    found = fit_file(parquet, forest, out_of_core=True, watcher=Notes(), **options)
+    np.testing.assert_array_equal(*(scores_of(parquet, model, tmp_path) for model in (expected, found)))
+    assert found.summary_["held_out"] == expected.summary_["held_out"]
+
+
+def test_a_forest_of_a_sample_and_a_head_over_all_rows(parquet):
+    pytest.importorskip("dask.dataframe")
+    forest = TopForest(tau=0.1, n_estimators=5, sample_rows=300, random_state=0)
+    model = fit_file(parquet, forest, target="fraud", max_fpr=0.2, confidence=0.5, out_of_core=True, watcher=Notes())
+    rows = model.estimator_.estimator_.selection_["rows"]
+    assert rows["sample"] == 300 < rows["head"] < rows["all"]
+    assert model.estimator_.estimator_.dual_gap_ <= forest.tol
+    assert 0.3 < model.summary_["held_out"]["measures"][-1]["value"] <= 1
+
+
 def test_it_is_chosen_by_size_against_memory(parquet, monkeypatch):
     monkeypatch.setattr(out_of_core, "free_memory", lambda: 1e5)
     watcher = Notes()

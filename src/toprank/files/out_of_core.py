@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -68,14 +68,22 @@ def _refusal(source: Any, estimator: Any, search: bool) -> str | None:
     if not getattr(estimator, "takes_blocks", False):
         return Message(
             "is for TopPush, TopPushK, TauFPL, TopMeanK, PatMat and PatMatNP, linear or by features in place of a "
-            "kernel, and {name} is here none of these; use one of them",
+            "kernel, and for TopForest, and {name} is here none of these; use one of them",
             name=type(estimator).__name__,
         )
     if search:
         return Message("fits one model, and {search} many; leave it out, and choose the penalty on fewer rows")
     if find_spec("dask") is None:
         return "needs Dask: pip install 'toprank[dask]'"
+    if _takes_tables(estimator) and (find_spec("pandas") is None or find_spec("pyarrow") is None):
+        return Message(
+            "of {name} needs Dask's dataframes: pip install 'dask[dataframe]'", name=type(estimator).__name__
+        )
     return None
+
+
+def _takes_tables(estimator: Any) -> bool:
+    return bool(getattr(estimator, "takes_tables", False))
 
 
 def _has_blocks(source: Any) -> bool:
@@ -201,10 +209,12 @@ def fit_in_blocks(pipeline: Any, around: Callable[[Any], Any], X: FileRows, y: N
     from toprank.matrices.block_tasks import on_each
     from toprank.matrices.dask_columns import array_of
 
+    if _takes_tables(pipeline):
+        return _fit_to_tables(around(clone(pipeline)), X, y)
     (_, preparation), (_, ranker) = [(name, clone(step)) for name, step in pipeline.steps]
     model = around(ranker)
     chosen = _to_prepare(X, y, None if model is ranker else model.shuffle)
-    sample = prepared(X.sample.filter(chosen), X.used, X.source.spelling, Tally())
+    sample = _prepared(X, X.sample.filter(chosen))
     preparation.fit(sample)
     if model is not ranker and model.shuffle:
         others = ~np.isin(X.numbers, X.sample_rows[chosen])
@@ -224,6 +234,17 @@ def fit_in_blocks(pipeline: Any, around: Callable[[Any], Any], X: FileRows, y: N
     return model
 
 
+def _fit_to_tables(model: Any, X: FileRows, y: NDArray[np.int64]) -> Any:
+    """A model that takes tables as they are, fitted to the rows of a file: nothing is prepared."""
+    import dask
+    from dask import array, dataframe
+
+    meta = _prepared(X, X.sample[:0]).to_pandas()
+    with dask.config.set({"scheduler": "threads", "dataframe.convert-string": False}):
+        rows = dataframe.from_map(partial(_table, X=X), range(len(X.ends) - 1), meta=meta)
+        return model.fit(rows, array.from_array(y, chunks=(tuple(np.diff(X.ends).tolist()),)))
+
+
 def _to_prepare(X: FileRows, y: NDArray[np.int64], shuffled: bool | None) -> NDArray[np.bool_]:
     """Which rows of the sample the preparation is fitted to; `shuffled` tells which rows set the threshold, if any.
 
@@ -241,9 +262,17 @@ def _to_prepare(X: FileRows, y: NDArray[np.int64], shuffled: bool | None) -> NDA
     return np.isin(np.arange(len(chosen)), places[::step])
 
 
+def _prepared(X: FileRows, frame: Any) -> Any:
+    return prepared(frame, X.used, X.source.spelling, Tally())
+
+
+def _table(number: int, X: FileRows) -> Any:
+    return _prepared(X, X.frame(number)).to_pandas()
+
+
 def _features(number: int, X: FileRows, preparation: Any, no_rows: Any) -> Any:
     frame = X.frame(number)
-    return _transformed(preparation, prepared(frame, X.used, X.source.spelling, Tally())) if len(frame) else no_rows
+    return _transformed(preparation, _prepared(X, frame)) if len(frame) else no_rows
 
 
 def _transformed(preparation: Any, frame: Any) -> Any:

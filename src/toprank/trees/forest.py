@@ -153,6 +153,7 @@ class TopForest(BinaryClassifier):
     over: ClassVar[str] = "negatives"
     """What `tau` is a share of."""
     takes_tables: ClassVar[bool] = True
+    takes_blocks: ClassVar[bool] = True
     """Rows are taken as a table has them: text, gaps, nothing scaled."""
 
     tau: float = 0.01
