@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 import toprank
 from toprank.datasets import make_imbalanced
+from toprank.matrices.block_vector import BlockVector
 from toprank.solvers import working_set_newton as newton
 from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.block_row_choice import BlockRowChoice
@@ -35,6 +36,12 @@ def _in_this_thread():
 def small_working_sets(monkeypatch):
     monkeypatch.setattr(newton, "_SMALL_PART", 40)
     monkeypatch.setattr(newton, "_ALL_ROWS", 50)
+
+
+@pytest.fixture
+def small_windows(small_working_sets, monkeypatch):
+    """Few of the rows are next to the threshold, so that those above come in sums and groups."""
+    monkeypatch.setattr(newton._WorkingSetSolver, "_first_size", lambda solver: 40)
 
 
 def rows(n=N, seed=0, share=0.2):
@@ -72,7 +79,7 @@ FAMILY = [
 ]
 
 
-@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.usefixtures("small_windows")
 @pytest.mark.parametrize(("name", "parameters", "surrogate"), FAMILY)
 def test_the_same_optimum_as_in_memory(name, parameters, surrogate):
     """Uneven blocks, one of them empty, of rows ordered by class: all but one block have one class only."""
@@ -99,7 +106,7 @@ def test_the_hinge_of_a_quantile():
     assert_same(found, expected)
 
 
-@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.usefixtures("small_windows")
 def test_the_partition_does_not_matter():
     X, y = rows(150)
     model = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-8, threshold="trained")
@@ -168,6 +175,17 @@ def test_what_is_wrong_is_named():
         toprank.TauFPL(tau=0.1).fit(X, y).decision_function(dX[:, :3])
 
 
+def test_equal_numbers_of_a_block_are_kept_as_one():
+    values = [np.full(1000, 2.0), np.zeros(0), np.arange(3.0), np.array([1.0, 3.0, 1.0])]
+    vector = BlockVector.of([dask.delayed(part) for part in values], [len(part) for part in values])
+    kept = (0.5 * vector).in_short()
+    pieces = dask.compute(*kept.pieces)
+    for piece, part in zip(pieces, values, strict=True):
+        np.testing.assert_array_equal(piece, 0.5 * part)
+    assert [piece.strides for piece in pieces if len(piece)] == [(0,), (8,), (8,)]
+    assert kept.sum() == 0.5 * sum(part.sum() for part in values)
+
+
 @pytest.fixture
 def traffic(monkeypatch):
     """Bytes of what is sent to the client, and the number of trips."""
@@ -197,6 +215,19 @@ def test_what_a_round_sends_does_not_grow_with_the_rows(traffic, monkeypatch):
         sent[n] = traffic["bytes"] / rounds
         assert traffic["trips"] <= 40 + 20 * rounds
     assert sent[128_000] <= 1.5 * sent[16_000]
+
+
+@pytest.mark.filterwarnings("ignore::toprank.exceptions.DegenerateSolutionWarning")
+def test_next_to_a_model_that_is_zero_there_are_no_more_rounds_than_in_memory():
+    rng, n, d = np.random.default_rng(0), 50_000, 100
+    X, y = rng.standard_normal((n, d)), rng.random(n) < 0.01
+    X[y] += 2.5 / np.sqrt(d)
+    model = toprank.TauFPL(tau=0.01, alpha=0.01, threshold="trained")
+    expected = toprank.base.clone(model).fit(X, y).history_
+    found = model.fit(*in_blocks(X, y, (n // 2,) * 2)[:2])
+    assert not found.coef_.any()
+    assert len(found.history_["gap"]) <= len(expected["gap"])
+    assert found.history_["passes"][-1] <= 1.5 * expected["passes"][-1]
 
 
 @pytest.mark.usefixtures("small_working_sets")

@@ -138,7 +138,9 @@ def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_fe
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
     ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
     nnz = X.size if isinstance(X, np.ndarray) else int(X.nnz)
-    return _CheckedBlock(used, codes, in_short(weights), Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends))
+    return _CheckedBlock(
+        used, codes, in_short(weights), Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends)
+    )
 
 
 def _of_all(facts: list[Facts]) -> Facts:

@@ -5,7 +5,7 @@ What is a number for each row stays beside its block, as a `BlockVector`; sums o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 

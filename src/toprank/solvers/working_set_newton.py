@@ -32,6 +32,9 @@ _COVARIANCE_ROWS, _ROWS_A_FEATURE = 1000, 4
 _GAP_OF_LARGEST, _GAP_OF_MEAN = 0.1, 0.3
 # Up to this number of threshold rows all of them are in the working set.
 _ALL_ROWS = 4000
+# Rows next to the end of a top that is not in the working set as a whole: for each feature, at least and at most. One
+# for each feature may be at the threshold in the end, and where w = 0 is near, many more take turns there.
+_WINDOW_A_FEATURE, _WINDOWS = 4, (2000, 4000)
 # So many working sets in a row that could not be solved, or that brought no progress, end the run.
 _FAILURES = 12
 # Steps of the interior-point method on one working set.
@@ -103,8 +106,9 @@ class _WorkingSetSolver:
             entries = X.nnz / self.n if self.is_sparse else self.d
             cholesky = self.d**3 / 6 / max(entries, 1) ** 2 / (10 if self.is_sparse else 1)
             size, above = max(800.0, min(m if self.is_sparse else m // 2, 4000 + m // 8), cholesky), 2.5
-        if self.caps is not None and self.choice.grows_with_top:
-            size = max(size, above / self.caps.mean())
+        if self.caps is not None:
+            window = np.clip(_WINDOW_A_FEATURE * self.d, *_WINDOWS)
+            size = max(size, above / self.caps.mean() if self.choice.grows_with_top else window)
         return int(size)
 
     def _first_point(self, start: Solution | None) -> float:
