@@ -50,6 +50,15 @@ def test_a_booster_inside_of_models(library, name, tmp_path):
     assert load(tmp_path / "again").decision_function(X).tolist() == model.decision_function(X).tolist()
 
 
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_a_frozen_booster_without_its_model(library, tmp_path):
+    X, y = rows()
+    old = booster_of(library).fit(X, y)
+    model = WRAPPED["retuned"](old.booster_ if library == "lightgbm" else old.get_booster()).fit(X, y)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").decision_function(X), model.decision_function(X))
+
+
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 def test_categories_of_lightgbm_and_what_it_learned_in_training(tmp_path):
     X, y = rows()

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from toprank import TopForest
+from toprank import TopForest, reasons, to_onnx
 from toprank.persistence.lightgbm_text import check_lightgbm_text
 from toprank.trees.boosters import _of_doubles
 
@@ -89,8 +89,16 @@ def test_what_has_no_such_model_says_what_has(own):
     X, y = rows()
     frame = pd.DataFrame({"a": X[:, 1], "kind": np.where(X[:, 2] > 0.5, "card", "wire")})
     model = TopForest(n_estimators=1, **PARAMETERS).fit(frame, y)
-    with pytest.raises(ValueError, match=r"columns \[1\] hold categories.*use toprank.to_onnx"):
+    with pytest.raises(ValueError, match=r"columns \['kind'\] hold categories.*use toprank.to_onnx"):
         model.to_lightgbm()
+    boosted = HistGradientBoostingClassifier(max_iter=3).fit(X, y)
+    model = TopForest(trees=FrozenEstimator(boosted), **PARAMETERS).fit(X, y)
+    with pytest.raises(ValueError, match=r"fit with trees as one frozen model of LightGBM$"):
+        model.to_lightgbm()
+    with pytest.raises(ValueError, match="must be forests of scikit-learn, or one model of LightGBM or XGBoost"):
+        model.contributions(X)
+    with pytest.raises(TypeError, match="has no ONNX export here; let it grow its own trees"):
+        to_onnx(model)
 
 
 def _shap_values(booster, X):
@@ -119,3 +127,20 @@ def test_shap_explains_a_retuned_booster(library):
     booster = getattr(model, f"to_{library}")()
     values, base = _shap_values(booster, X[:20])
     np.testing.assert_allclose(values.sum(axis=1) + base, model.decision_function(X[:20]), atol=1e-5)
+
+
+@pytest.mark.parametrize("is_booster", [False, True])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_contributions_on_trees_of_a_library_are_those_of_shap(library, is_booster):
+    X, y = rows()
+    old = (lightgbm_model() if library == "lightgbm" else xgboost_model()).fit(X, y)
+    booster = old.booster_ if library == "lightgbm" else old.get_booster()
+    model = TopForest(trees=FrozenEstimator(booster if is_booster else old), **PARAMETERS).fit(X, y)
+    contributions, mean = model.contributions(X[:20])
+    assert contributions.shape == (20, X.shape[1])
+    np.testing.assert_allclose(contributions.sum(axis=1) + mean, model.decision_function(X[:20]), atol=1e-5)
+    top = model.decision_function(X).argmax()
+    assert reasons(model, X[[top]], n=1)[0][0].contribution == model.contributions(X[[top]])[0].max()
+    values, base = _shap_values(getattr(model, f"to_{library}")(), X[:20])
+    np.testing.assert_allclose(values, contributions, atol=1e-5)
+    assert base == pytest.approx(mean, abs=1e-5)

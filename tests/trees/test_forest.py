@@ -207,7 +207,7 @@ def test_the_positive_class_is_the_one_that_is_named():
 def test_an_array_has_no_categories(names):
     frame = pd.DataFrame({names[0]: np.arange(40.0), names[1]: ["card", "wire"] * 20})
     model = TopForest(tau=0.2, n_estimators=2, alpha=1.0, random_state=0).fit(frame, np.arange(40) > 29)
-    with pytest.raises(ValueError, match=r"columns \[1\] held text or categories .*; pass a frame"):
+    with pytest.raises(ValueError, match=rf"columns \[{names[1]!r}\] held text or categories .*; pass a frame"):
         model.decision_function(np.zeros((3, 2)))
 
 

@@ -24,6 +24,7 @@ from sklearn.utils import get_tags
 from toprank.deployment.encoders import coded, is_text
 from toprank.deployment.graph import ML, Graph
 from toprank.deployment.rows import Rows
+from toprank.trees.boosters import ways_out
 from toprank.trees.forest import TopForest
 
 _LESS_OR_EQUAL, _SUM = 0, 1
@@ -80,9 +81,10 @@ def forest_of(model: Any) -> Forest | None:
 def _top_forest(model: TopForest) -> Forest:
     if model.trees_ is None:
         names = ", ".join(sorted({type(one).__name__ for one in model.sources_}))
+        way = f"take {ways_out(model)} and a converter for that, or " if ways_out(model) else ""
         raise TypeError(
-            f"TopForest on trees of {names}, which read rows in a way of their own, has no ONNX export here; take its "
-            "to_lightgbm() or to_xgboost() and a converter for these, or let it grow its own trees"
+            f"TopForest on trees of {names}, which read rows in a way of their own, has no ONNX export here; {way}let "
+            "it grow its own trees"
         )
     trees = model.trees_
     values = trees.node_values(model.leaf_values_)

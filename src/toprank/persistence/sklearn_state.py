@@ -279,7 +279,7 @@ _STATES: dict[str, Schema] = {
         _strategy=Kind((str,), ("most_frequent", "prior", "stratified", "uniform", "constant")),
     ),
     **TREE_STATES,
-    "frozen.FrozenEstimator": Schema({"estimator": Part(("fit",))}, fitted=None),
+    "frozen.FrozenEstimator": Schema({"estimator": Part(("fit", "predict"))}, fitted=None),
     **{
         f"model_selection.{name}": _STATELESS
         for name in ("KFold", "ShuffleSplit", "StratifiedKFold", "StratifiedShuffleSplit")

@@ -80,7 +80,7 @@ def top_reasons(evaluation: Evaluation, alerts: float, n_rows: int, background: 
         name = type(fitted.parts.parts[0].estimator).__name__
         return (
             f"The score of this {name} is not known as a sum over columns, so it has no reasons; linear models and a "
-            "TopForest of its own trees have them."
+            "TopForest of its own trees or those of LightGBM or XGBoost have them."
         )
     by_trees = hasattr(fitted.parts.parts[0].estimator, "contributions")
     origin += " (Shapley values of the trees)" if by_trees else ""

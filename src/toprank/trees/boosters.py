@@ -11,11 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from toprank.arrays import Floats
 from toprank.exceptions import InputError
+from toprank.trees.forest_rows import columns_of_categories
 from toprank.trees.plain_trees import PlainTrees, at_most
-from toprank.trees.sources import LightGBM, XGBoost, source_of
+from toprank.trees.sources import LightGBM, XGBoost, rows_of_xgboost, source_of
 
 # Decisions of LightGBM: by a number, with a way for missing values; and the bit that sends them left.
 _BY_NUMBER, _MISSING_LEFT = 8, 2
@@ -31,7 +33,7 @@ def as_lightgbm(forest: Any) -> Any:
         raise InputError.saying(
             "columns {columns} hold categories, of which LightGBM would get codes; use toprank.to_onnx, which takes "
             "them as they are",
-            columns=sorted(forest._columns.categories),
+            columns=columns_of_categories(forest),
         )
     names = getattr(forest, "feature_names_in_", [f"Column_{j}" for j in range(forest.n_features_in_)])
     return _lightgbm_of(forest.trees_, _values_by_tree(forest), list(names))
@@ -42,13 +44,44 @@ def as_xgboost(forest: Any) -> Any:
     return _xgboost_with(_one_source(forest, XGBoost, "XGBoost"), _values_by_tree(forest))
 
 
+def contributions_by_library(forest: Any, X: Any) -> tuple[Floats, float]:
+    """Shapley values of features and the mean score, as the library says them that the trees are of."""
+    kind = _kind_of_source(forest)
+    if kind is LightGBM:
+        found = as_lightgbm(forest).predict(X, pred_contrib=True)
+    elif kind is XGBoost:
+        booster = as_xgboost(forest)
+        found = booster.predict(rows_of_xgboost(forest.sources_[0], X), pred_contribs=True)
+    else:
+        raise InputError.of(
+            "trees", forest.trees, "must be forests of scikit-learn, or one model of LightGBM or XGBoost, of which it "
+            "is known how many rows go each way", "use one of these, or {trees=None}",
+        )  # fmt: skip
+    found = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float64)
+    return found[:, :-1], float(found[0, -1]) if len(found) else 0.0
+
+
+def ways_out(forest: Any) -> str:
+    """How other software gets a forest, for messages; empty if there is no way."""
+    if forest.trees_ is not None:
+        return "toprank.to_onnx"
+    kind = _kind_of_source(forest)
+    return "its to_lightgbm()" if kind is LightGBM else "its to_xgboost()" if kind is XGBoost else ""
+
+
+def _kind_of_source(forest: Any) -> type | None:
+    """What the trees are of, if it is one model."""
+    return type(source_of(forest.sources_[0])) if len(forest.sources_) == 1 else None
+
+
 def _one_source(forest: Any, kind: type, library: str) -> Any:
     """The one model that the trees are of."""
-    if len(forest.sources_) == 1 and isinstance(source_of(forest.sources_[0]), kind):
+    if _kind_of_source(forest) is kind:
         return forest.sources_[0]
+    way = ways_out(forest)
     raise InputError.saying(
-        "the trees are not those of one model of {library}; fit with {trees} as one frozen model of {library}, or use "
-        "toprank.to_onnx or toprank.save",
+        "the trees are not those of one model of {library}; fit with {trees} as one frozen model of {library}"
+        + (f", or use {way}" if way else ""),
         library=library,
     )
 

@@ -19,7 +19,7 @@ from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.log import logger, tell
 from toprank.saved_state import Schema
-from toprank.trees.boosters import as_lightgbm, as_xgboost
+from toprank.trees.boosters import as_lightgbm, as_xgboost, contributions_by_library
 from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list, bins_needed, default_ensembles
@@ -330,7 +330,9 @@ class TopForest(BinaryClassifier):
         """The Shapley value of each feature in the score of each row, and the mean score of the training rows.
 
         A feature that is not known goes both ways at a split, by the shares of the training rows there. What the
-        features add and the mean together are the decision function. `toprank.reasons` tells it in words.
+        features add and the mean together are the decision function. `toprank.reasons` tells it in words. On trees of
+        LightGBM or XGBoost the library computes it, by the rows that the trees were grown on; XGBoost in single
+        precision.
 
         Parameters
         ----------
@@ -346,10 +348,7 @@ class TopForest(BinaryClassifier):
         """
         check_is_fitted(self)
         if self.trees_ is None:
-            raise InputError.of(
-                "trees", self.trees, "must be forests of scikit-learn, of which it is known how many rows go each way",
-                "ask the library that grew them, which has contributions of its own",
-            )  # fmt: skip
+            return contributions_by_library(self, rows_as_they_are(self, X, reset=False))
         contributions, mean = shapley_values(self.trees_, self._node_values_, rows_to_score(self, X))
         return contributions, mean + float(self.intercept_[0])
 

@@ -47,7 +47,7 @@ def rows_to_score(forest: Any, X: Any) -> NDArray[np.float32]:
     if at_once is not None:
         return at_once
     if not is_frame(X):
-        _check_no_categories(forest._columns)
+        _check_no_categories(forest)
         return np.asarray(validate_data(forest, X, **_READ, reset=False))
     read = forest._columns.read(X)
     _check_feature_names(forest, X, reset=False)
@@ -55,13 +55,19 @@ def rows_to_score(forest: Any, X: Any) -> NDArray[np.float32]:
     return np.asarray(check_array(read, **_READ))
 
 
-def _check_no_categories(columns: TableColumns) -> None:
+def columns_of_categories(forest: Any) -> list[Any]:
+    """Names of the columns that hold text or categories, or their numbers where columns have no names."""
+    names = getattr(forest, "feature_names_in_", range(forest.n_features_in_))
+    return [names[number] for number in sorted(forest._columns.categories)]
+
+
+def _check_no_categories(forest: Any) -> None:
     """Refuse an array where there are categories: its numbers would be taken for their codes."""
-    if columns.categories:
+    if forest._columns.categories:
         raise InputError.saying(
             "columns {columns} held text or categories in the training rows, and an array has none; pass a frame of "
             "pandas or polars",
-            columns=sorted(columns.categories),
+            columns=columns_of_categories(forest),
         )
 
 

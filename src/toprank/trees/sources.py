@@ -223,15 +223,20 @@ class XGBoost(TreeSource):
     def _nodes(self, X: Any) -> NDArray[Any]:
         if hasattr(self.model, "apply"):
             return np.asarray(self.model.apply(X))
-        import xgboost
-
-        categorical = any(kind == "c" for kind in self.model.feature_types or ())
-        rows = xgboost.DMatrix(X, enable_categorical=categorical)
-        return np.asarray(self.model.predict(rows, pred_leaf=True))
+        return np.asarray(self.model.predict(rows_of_xgboost(self.model, X), pred_leaf=True))
 
     def leaf_values(self) -> Floats:
         """As the model file has them, for dart with the weights of the trees."""
         return self.values
+
+
+def rows_of_xgboost(model: Any, X: Any) -> Any:
+    """Rows as boosters of XGBoost take them, by what a model or booster says of categories and missing values."""
+    import xgboost
+
+    types = (model.get_booster() if hasattr(model, "get_booster") else model).feature_types
+    missing = getattr(model, "missing", np.nan)
+    return xgboost.DMatrix(X, missing=missing, enable_categorical=any(kind == "c" for kind in types or ()))
 
 
 class CatBoost(TreeSource):
