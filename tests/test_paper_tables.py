@@ -100,9 +100,9 @@ def test_a_run_goes_on_where_it_stopped(counted):
 
 
 def test_verdicts_and_text(counted):
-    from benchmarks.tables.design import Measure, Published, Table
+    from benchmarks.tables.design import Measure, Published, Results, Table
     from benchmarks.tables.runner import fill
-    from benchmarks.tables.text import table_lines
+    from benchmarks.tables.text import not_run, table_lines
     from benchmarks.tables.verdicts import verdict
 
     assert verdict([0.5, 0.52], Published(0.52, 0.03), 10, True) == "="
@@ -118,6 +118,10 @@ def test_verdicts_and_text(counted):
     assert table_lines(table, experiment.results())[2] == (
         "| one | 2 | 0.505 ± 0.007 (0.505 ± 0.010) = | 0.505 ± 0.007 (0.900 ± 0.010) ▼ |"
     )
+    assert not_run(table, experiment.results()) == "absent"
+    assert not_run(replace(table, only=("a",)), Results([])) == "one; absent"
+    fill(replace(experiment, name="part"), trials=1, sets=["one"], methods=["b"], say=lambda line: None)
+    assert not_run(table, replace(experiment, name="part").results()) == "one by a; absent"
     apart = replace(table, apart={"b": "another task"})
     assert "(0.900 ± 0.010) ≁" in table_lines(apart, experiment.results())[2]
     ratio = replace(table, measures=(Measure("x", "x", None, ".2f", ratio_to="a"), Measure("x", "x")))

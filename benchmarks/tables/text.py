@@ -42,10 +42,23 @@ def by_methods(table: Table, results: Results) -> list[str]:
     return lines
 
 
+def not_run(table: Table, results: Results) -> str:
+    """The sets and methods of a table without a trial."""
+    found = []
+    for name in table.experiment.sets:
+        shown = table.methods(name)
+        open_ones = [method for method in shown if not results.values(name, method, "cell_seconds")]
+        if open_ones:
+            found.append(name if len(open_ones) == len(shown) else f"{name} by {', '.join(open_ones)}")
+    return "; ".join(found)
+
+
 def notes_of(part: Table | Figure) -> list[str]:
     """What has to be known about a part, one point a line."""
     notes = [*part.notes]
     if isinstance(part, Table):
+        if left_out := not_run(part, part.experiment.results()):
+            notes.append(f"Not run, for the time that it takes: {left_out}.")
         notes += [f"{APART} {name}: {reason}." for name, reason in part.apart.items()]
     return [f"- {note}" for note in notes]
 

@@ -17,7 +17,7 @@ it. Steps of an iteration:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from toprank.solvers.problem import Recorder, relative_gap
 _AHEAD = 0.1
 # Iterations after which a plane that takes no part is forgotten.
 _PATIENCE = 30
+# Planes that there is room for at first.
+_ROOM = 32
 # Iterations without any gain after which rounding errors leave nothing to gain.
 _STALLED = 20
 # Part of the largest violation of the optimality of the model that may be rounding.
@@ -51,40 +53,43 @@ class Minimum:
     history: dict[str, list[float]]
 
 
-@dataclass
 class Planes:
-    """The planes R ≥ a·w + b as rows of arrays, and the weights μ of those that make the minimum of the model."""
+    """The planes R ≥ a·w + b as rows of arrays, and the weights μ of those that make the minimum of the model.
 
-    slopes: Floats
-    offsets: Floats
-    products: Floats
-    share: Floats
-    idle: Floats = field(init=False)
+    The first one is R ≥ 0. Arrays have room for more, as copies of all slopes would take longer than all else.
+    """
 
-    def __post_init__(self) -> None:
-        self.idle = np.zeros(len(self.offsets))
-
-    @classmethod
-    def zero(cls, n_columns: int) -> Planes:
-        """The plane R ≥ 0."""
-        return cls(np.zeros((1, n_columns)), np.zeros(1), np.zeros((1, 1)), np.ones(1))
+    def __init__(self, n_columns: int) -> None:
+        self.slopes, self.offsets = np.zeros((_ROOM, n_columns)), np.zeros(_ROOM)
+        self.products = np.zeros((_ROOM, _ROOM))
+        self.share, self.idle = np.ones(1), np.zeros(1)
 
     def add(self, slope: Floats, offset: float) -> None:
-        """Add a plane, and forget those that have not been of use for long."""
-        kept = self.idle < _PATIENCE
-        kept[0] = True
-        self.slopes = np.vstack([self.slopes[kept], slope])
-        self.offsets = np.append(self.offsets[kept], offset)
-        self.share, self.idle = np.append(self.share[kept], 0.0), np.append(self.idle[kept], 0.0)
-        products = self.slopes @ slope
-        self.products = np.block([[self.products[np.ix_(kept, kept)], products[:-1, None]], [products[None, :]]])
+        """Add a plane, in the place of one that has not been of use for long if there is any."""
+        place = 1 + int(np.argmax(self.idle[1:])) if len(self.idle) > 1 else 0
+        if self.idle[place] < _PATIENCE:
+            place = len(self.share)
+            self._make_room(place + 1)
+            self.share, self.idle = np.append(self.share, 0.0), np.append(self.idle, 0.0)
+        n = len(self.share)
+        self.slopes[place], self.offsets[place], self.share[place], self.idle[place] = slope, offset, 0.0, 0.0
+        self.products[place, :n] = self.products[:n, place] = self.slopes[:n] @ slope
+
+    def _make_room(self, n: int) -> None:
+        more = len(self.offsets)
+        if n > more:
+            self.slopes = np.vstack([self.slopes, np.zeros_like(self.slopes)])
+            self.offsets = np.pad(self.offsets, (0, more))
+            self.products = np.pad(self.products, (0, more))
 
     def minimum(self, alpha: float) -> tuple[Floats, float]:
         """The minimum of the model with the penalty, and a lower bound of its value, exact but for rounding."""
-        self.share = simplex_minimum(self.products / alpha, self.offsets, self.share)
+        n = len(self.share)
+        offsets = self.offsets[:n]
+        self.share = simplex_minimum(self.products[:n, :n] / alpha, offsets, self.share)
         self.idle = np.where(self.share > 0, 0.0, self.idle + 1)
-        combined = self.share @ self.slopes
-        return -combined / alpha, float(self.share @ self.offsets - combined @ combined / (2 * alpha))
+        combined = self.share @ self.slopes[:n]
+        return -combined / alpha, float(self.share @ offsets - combined @ combined / (2 * alpha))
 
 
 def simplex_minimum(G: Floats, b: Floats, start: Floats) -> Floats:
@@ -121,7 +126,7 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
     best, scores = np.zeros(X.shape[1]), np.zeros(X.shape[0])
     touched = at_best = risk(scores)
     primal = at_zero = at_best.value
-    planes, touched_scores, bound, n_iter = Planes.zero(X.shape[1]), scores, 0.0, 0
+    planes, touched_scores, bound, n_iter = Planes(X.shape[1]), scores, 0.0, 0
     recorder.record(0, primal, bound)
     known, n_idle = (primal, bound), 0
     while n_iter < max_iter:
