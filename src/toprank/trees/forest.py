@@ -153,8 +153,9 @@ class TopForest(BinaryClassifier):
     over: ClassVar[str] = "negatives"
     """What `tau` is a share of."""
     takes_tables: ClassVar[bool] = True
-    takes_blocks: ClassVar[bool] = True
     """Rows are taken as a table has them: text, gaps, nothing scaled."""
+    takes_blocks: ClassVar[bool] = True
+    """Rows may be Dask arrays and dataframes."""
 
     tau: float = 0.01
     trees: Any = None
