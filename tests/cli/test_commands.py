@@ -228,7 +228,9 @@ def test_info(fitted):
 
 def test_info_of_a_model_from_python(tmp_path):
     toprank.persistence.save(toprank.TopPush(alpha=0.25), tmp_path / "m")
-    assert "0.25" in run("info", tmp_path / "m").stdout
+    told = run("info", tmp_path / "m").stdout
+    assert "0.25" in told
+    assert told.splitlines()[0].endswith("m: TopPush")  # of nothing but itself
     (tmp_path / "d.csv").write_text("a\n1\n")
     result = run("score", tmp_path / "d.csv", "-m", tmp_path / "m", "-o", tmp_path / "s.csv")
     assert result.exit_code == 1

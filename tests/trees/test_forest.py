@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -260,12 +261,19 @@ def test_progress_is_logged(data, caplog):
     assert "fitting the head" in caplog.text
 
 
+class NeverFitted(LogisticRegression):
+    """No trees, which has to be said before a long fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError
+
+
 def test_what_cannot_be_used_says_what_can(data):
     X, y = data
     for parameters, message in (
         ({"tau": 1.5}, "tau must be strictly between 0 and 1"),
         ({"alpha": "small"}, "alpha must be positive"),
-        ({"honest": "yes"}, "honest must be one of 'auto'"),
+        ({"honest": "yes"}, "honest must be True, False or 'auto', got 'yes'"),
         ({"n_estimators": 0}, "n_estimators must be a whole number"),
         ({"head": GrillNP()}, "head must be a linear estimator of the top family with a convex objective"),
         ({"head": TauFPL(kernel="rbf")}, "head must be a linear estimator"),
@@ -274,6 +282,7 @@ def test_what_cannot_be_used_says_what_can(data):
             TopForest(**parameters).fit(X, y)
     for trees, message in (
         ("forest", "trees must be ensembles of trees, got 'forest'"),
+        (NeverFitted(), r"trees must be ensembles of trees, got NeverFitted\(\)"),
         (RandomForestClassifier, r"trees must be an ensemble, not its class, .*; use RandomForestClassifier\(\)"),
         (FrozenEstimator(RandomForestClassifier()), "trees must be fitted where it is frozen"),
     ):
@@ -283,6 +292,8 @@ def test_what_cannot_be_used_says_what_can(data):
         TopForest(n_estimators=2).fit(X, np.arange(len(y)) == 3)
     with pytest.raises(ValueError, match="only one class"):
         TopForest(n_estimators=2).fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match=r"only one class is left: 0$"):
+        TopForest(n_estimators=2).fit(X, y, sample_weight=y == 0)
 
 
 WEIGHTS = "trees are grown on rows drawn at random: a weight of 2 and a repeated row give different draws"

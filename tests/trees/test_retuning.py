@@ -118,6 +118,8 @@ def test_a_booster_is_read_as_its_model(library):
         TopForest(tau=0.1, trees=FrozenEstimator(one), alpha=0.1, random_state=0).fit(X, y) for one in (old, booster)
     ]
     np.testing.assert_allclose(*(model.decision_function(X) for model in models), atol=1e-12)
+    with pytest.raises(ValueError, match="trees must be models that can be fitted, or frozen"):
+        TopForest(trees=booster).fit(X, y)
     with pytest.raises(ValueError, match="X has 4 features, but the trees of Booster were fitted to 5"):
         TopForest(trees=FrozenEstimator(booster)).fit(X[:, :4], y)
 

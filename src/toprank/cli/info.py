@@ -157,7 +157,8 @@ def _record(
 def _described(record: dict[str, Any], path: str) -> str:
     from toprank.cli.describing import columns_text, facts
 
-    lines = [f"{path}: {record['class']} of {' → '.join(map(str, record['steps']))}"]
+    steps = list(map(str, record["steps"]))
+    lines = [f"{path}: {record['class']}" + (f" of {' → '.join(steps)}" if steps != [record["class"]] else "")]
     summary = record["summary"]
     if "data" in summary:  # else it is not of the command line
         data = summary["data"]

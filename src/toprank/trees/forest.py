@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from toprank.arrays import Floats, Mask, is_dask
 from toprank.base import BinaryClassifier, anew_or_unchanged, is_positive, two_classes
-from toprank.checks import require_choice, require_count, require_moderate, require_share
+from toprank.checks import require_count, require_moderate, require_share
 from toprank.estimators.top import PatMatNP
 from toprank.exceptions import InputError
 from toprank.log import logger, tell
@@ -194,8 +194,8 @@ class TopForest(BinaryClassifier):
         require_share("tau", self.tau)
         if self.alpha != "auto":
             require_moderate("alpha", self.alpha, "use {alpha='auto'}")
-        if not isinstance(self.honest, bool):
-            require_choice("honest", self.honest, ("auto",))
+        if not isinstance(self.honest, bool) and self.honest != "auto":
+            raise InputError.of("honest", self.honest, "must be True, False or 'auto'", "use {honest='auto'}")
         require_count("n_estimators", self.n_estimators)
         require_count("min_samples_leaf", self.min_samples_leaf)
         require_count("sample_rows", self.sample_rows, least=10)
@@ -221,7 +221,7 @@ class TopForest(BinaryClassifier):
         if positive.all() or not positive.any():
             raise ValueError(
                 f"TopForest needs rows of both classes with a weight; only one class is left: "
-                f"{self.classes_[int(positive.any())]!r}"
+                f"{self.classes_.tolist()[int(positive.any())]!r}"
             )
         # equal weights are none for the trees: with weights, histograms take several times as long
         grove = self._grow(X, positive, weights if np.ptp(weights) else None, random)

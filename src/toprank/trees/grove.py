@@ -18,7 +18,7 @@ from toprank.exceptions import InputError
 from toprank.log import tell
 from toprank.matrices.leaves import LeafMatrix
 from toprank.trees.growing import grown
-from toprank.trees.sources import TreeSource, source_of
+from toprank.trees.sources import TreeSource, check_has_trees, source_of
 
 # Who hears how far the growing is.
 Say = Callable[[str], object]
@@ -197,8 +197,11 @@ def _unfitted(ensemble: Any, n_jobs: int | None, random: np.random.RandomState) 
         raise InputError.of(
             "trees", ensemble, "must be an ensemble, not its class", "use {name}()", name=ensemble.__name__
         )
-    if not (hasattr(ensemble, "fit") and hasattr(ensemble, "get_params")):
-        source_of(ensemble)  # says what is wrong with it
+    check_has_trees(ensemble)
+    if not hasattr(ensemble, "get_params"):
+        raise InputError.of(
+            "trees", ensemble, "must be models that can be fitted, or frozen", "use FrozenEstimator of it"
+        )
     model = clone(ensemble)
     parameters = model.get_params(deep=False)
     if "random_state" in parameters and parameters["random_state"] is None:

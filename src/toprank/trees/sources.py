@@ -272,16 +272,28 @@ _KINDS: tuple[tuple[str, str, type[TreeSource]], ...] = (
 
 def source_of(model: Any) -> TreeSource:
     """The source of a fitted model, also of one whose class a user has derived."""
-    is_known = False
-    for ancestor in type(model).__mro__:
-        for module, attribute, kind in _KINDS:
-            if f"{ancestor.__module__}.".startswith(f"{module}."):
-                if hasattr(model, attribute):
-                    return kind(model)
-                is_known = hasattr(model, "fit")
-    if is_known:
-        raise InputError.of("trees", model, "must be fitted where it is frozen", "fit it first, or pass it unfrozen")
-    raise InputError.of("trees", model, "must be ensembles of trees", "use {known}", known=KNOWN)
+    check_has_trees(model)
+    for attribute, kind in _kinds_of(model):
+        if hasattr(model, attribute):
+            return kind(model)
+    raise InputError.of("trees", model, "must be fitted where it is frozen", "fit it first, or pass it unfrozen")
+
+
+def check_has_trees(model: Any) -> None:
+    """Refuse what is no ensemble of trees, fitted or not."""
+    kinds = _kinds_of(model)
+    if not kinds or not (hasattr(model, "fit") or any(hasattr(model, attribute) for attribute, _ in kinds)):
+        raise InputError.of("trees", model, "must be ensembles of trees", "use {known}", known=KNOWN)
+
+
+def _kinds_of(model: Any) -> list[tuple[str, type[TreeSource]]]:
+    """What a model may be, by the modules of its class and of those that it is derived from."""
+    return [
+        (attribute, kind)
+        for ancestor in type(model).__mro__
+        for module, attribute, kind in _KINDS
+        if f"{ancestor.__module__}.".startswith(f"{module}.")
+    ]
 
 
 def _several_classes(model: Any) -> InputError:
