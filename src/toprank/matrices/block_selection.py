@@ -75,9 +75,9 @@ class Search:
             self.asked = _Parts(np.array([-np.inf]))
         else:
             centre, away = self.guess[0], self.guess[1] * _AROUND
-            # most rows are far below the end: they are not looked up
+            # most rows are far below the end: they are not looked at
             near = away[away <= self.guess[1]]
-            self.asked = _Parts(np.concatenate([[-np.inf], centre - near[::-1], [centre], centre + away]))
+            self.asked = _Parts(np.concatenate([centre - near[::-1], [centre], centre + away]), may_be_below=True)
 
     def learn(self, answer: Any) -> None:
         """Take the next step by what all blocks said."""
@@ -91,6 +91,11 @@ class Search:
         known = np.cumsum(amounts, axis=1)
         reached = self.above[int(self.by_weight)] + known[int(self.by_weight)]
         part = int(np.searchsorted(reached, self.target))
+        some_below = self.asked.may_be_below and self.above[0] + known[0, -1] < len(self.values)
+        if part == len(reached) and some_below:  # the guess was too high
+            self.above = self.above + known[:, -1]
+            self.asked = _Parts(np.array([-np.inf]), float(np.nextafter(self.asked.edges[0], -np.inf)))
+            return
         occupied = np.flatnonzero(amounts[0])
         part = min(part, int(occupied[-1]))  # rounding of the last weights
         inside, lowest, highest = amounts[:, part], table.lowest[::-1][part], table.highest[::-1][part]
@@ -174,6 +179,8 @@ class _Parts:
 
     edges: Floats
     most: float = np.inf
+    may_be_below: bool = False
+    """Whether the end may be below all of them."""
 
 
 @dataclass(frozen=True)
@@ -217,19 +224,19 @@ def _merged(some: list[Any], others: list[Any]) -> list[Any]:
 def table_of(values: Floats, weights: Any, edges: Floats, most: float) -> Table:
     """What is from each edge up to the next, and from the last one up to `most`."""
     lowest, highest, amounts = np.full(len(edges), np.inf), np.full(len(edges), -np.inf), np.zeros((3, len(edges)))
-    # Often nearly all rows are in the lowest part: they are not looked up.
-    first = values >= edges[0]
-    if len(edges) > 1:
-        large = np.flatnonzero((values >= edges[1]) & (values <= most))
+    is_open = edges[0] == -np.inf  # then most rows are in the lowest part: they are not looked up
+    if len(edges) > is_open:
+        is_large = values >= edges[int(is_open)]
+        large = np.flatnonzero(is_large if most == np.inf else is_large & (values <= most))
         of_large = values[large]
         each = weights[large] if np.ndim(weights) else np.full(len(large), weights)
         parts = np.searchsorted(edges, of_large, side="right") - 1
         np.minimum.at(lowest, parts, of_large)
         np.maximum.at(highest, parts, of_large)
         amounts[:] = [np.bincount(parts, w, len(edges)) for w in (None, each, each * of_large)]
-        first &= values < edges[1]
-    in_first = values[first]
-    if len(in_first):
+    first = np.flatnonzero(values < edges[1] if len(edges) > 1 else values <= most) if is_open else ()
+    if len(first):
+        in_first = values[first]
         each = weights[first] if np.ndim(weights) else np.full(len(in_first), weights)
         lowest[0], highest[0] = in_first.min(), in_first.max()
         amounts[:, 0] = len(in_first), each.sum(), each @ in_first

@@ -162,6 +162,8 @@ class BlockProblem(Problem):
             highest = applied(_highest_between, at_old, at_new, tuple(shares)).on_blocks(_itself)
             return [float(value) for value in np.max(highest, axis=0)]
         first, last = self.end_of_top(old), new.known("end")
+        if first.n_equal == len(at_old) and first.value == 0:  # scores between w = 0 and new ones are parts of these
+            return [share * top_mean(self.end_of_top(new)) for share in shares]
         searches = []
         for share in shares:
             guess = first.guess
@@ -169,7 +171,7 @@ class BlockProblem(Problem):
                 centre = (1 - share) * first.value + share * last.value
                 guess = centre, max(first.guess[1], last.guess[1])
             values = at_new if share == 1 else (1 - share) * at_old + share * at_new
-            searches.append(Search(values, self.caps, 1 - ROUNDING, guess=guess if first.value else None))
+            searches.append(Search(values, self.caps, 1 - ROUNDING, guess=guess))
         ends = find(searches)
         if 1.0 in shares:
             new.note("end", ends[list(shares).index(1.0)])
