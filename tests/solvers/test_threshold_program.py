@@ -33,12 +33,12 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     products = rows @ rows.T + np.diag(bend)
     slopes = np.r_[60.0 + rng.random(m), rng.standard_normal(n_doubtful), rng.standard_normal(k)]
     caps = np.full(k, 0.15) if capped else None
-    elimination = Elimination(products[:m, :m].copy(), lambda some: products[:m, some], n)
+    elimination = Elimination(products[:m, :m].copy(), lambda some: products[:m, some], np.arange(m), n)
     columns = elimination.columns(np.r_[m:n])
     M, signs_of_z = products[m:, m:].copy(), -signs[m:]
     program = ThresholdProgram(elimination, columns, signs_of_z, M, (slopes[:m], slopes[m:]), fixed)
-    z, is_exact = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
-    assert is_exact == (by == "active sets")
+    z, level = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
+    assert (level == 0) == (by == "active sets")
 
     x = cp.Variable(n)
     b = x[m + n_doubtful :]
@@ -64,12 +64,76 @@ def test_columns_are_computed_once_and_in_any_order(rng):
         asked.extend(some)
         return products[:10, some]
 
-    elimination = Elimination(products[:10, :10].copy(), of, 30)
+    elimination = Elimination(products[:10, :10].copy(), of, np.arange(10), 30)
     inverse = np.linalg.inv(products[:10, :10])
     for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11])):
         columns = elimination.columns(some)
         np.testing.assert_allclose(columns @ columns.T, products[some, :10] @ inverse @ products[:10, some])
     assert sorted(asked) == [11, 12, 13, 25]
+
+
+def test_what_is_projected_out_was_never_eliminated(rng):
+    """The program of a factor with three u too many is that of the factor without them."""
+    n, m, dropped = 40, 12, np.array([1, 5, 10])
+    rows, slopes = rng.standard_normal((n, 50)), rng.standard_normal(n)
+    products, some = rows @ rows.T + np.eye(n), np.r_[20:35]
+    signs = np.where(np.arange(len(some)) < 4, -1.0, 1.0)
+    programs = []
+    for kept, basis in ((np.setdiff1d(np.arange(m), dropped), None), (np.arange(m), dropped)):
+        elimination = Elimination(
+            products[np.ix_(kept, kept)], lambda others, kept=kept: products[np.ix_(kept, others)], kept, n
+        )
+        columns, M = elimination.columns(some), products[np.ix_(some, some)]
+        basis = None if basis is None else elimination.basis(basis)
+        programs.append(ThresholdProgram(elimination, columns, signs, M, (slopes[kept], slopes[some]), 0.3, basis))
+    without, projected = programs
+    np.testing.assert_allclose(projected.H, without.H, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(projected.q, without.q, rtol=1e-9, atol=1e-9)
+    z = rng.random(len(some))
+    u = projected.eliminated_at(z)
+    np.testing.assert_allclose(u[dropped], 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.delete(u, dropped), without.eliminated_at(z), rtol=1e-9, atol=1e-9)
+
+
+def test_programs_of_rows_that_are_nearly_alike(rng):
+    """Guesses alone do not settle with a kernel of one feature; programs in turn come to the optimum."""
+    x = np.sort(rng.random(90))
+    products = np.exp(-(np.subtract.outer(x, x) ** 2))
+    kept, some = np.arange(30), np.r_[30:90]
+    bend = np.zeros(90)
+    bend[:30] = 1e-2
+    A = products[:30, :30] + np.diag(bend[:30])
+    elimination = Elimination(A.copy(), lambda others: products[np.ix_(kept, others)], kept, 90)
+    M, slopes = products[30:, 30:].copy(), np.r_[np.ones(30), 0.3 * np.sin(9 * x[30:])]
+    program = ThresholdProgram(elimination, elimination.columns(some), np.ones(60), M, (slopes[:30], slopes[30:]), 0.0)
+
+    def value(z):
+        return 0.5 * z @ program.H @ z - program.q @ z
+
+    z, level = np.full(60, 0.1), 0
+    first = value(z)
+    for _ in range(6):
+        z, level = program.solve(z, None, 1e-9, max(level - 1, 0))
+        assert z.min() >= 0.0
+    exact = cp.Variable(60, nonneg=True)
+    roots, vectors = np.linalg.eigh(program.H)
+    half = np.sqrt(np.maximum(roots, 0.0))[:, None] * vectors.T
+    best = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(half @ exact) - program.q @ exact)).solve(solver=cp.CLARABEL)
+    assert value(z) - best <= 1e-4 * (first - best)
+
+
+def test_active_sets_end_where_guesses_would_cycle():
+    """Small random programs, against all active sets."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        half = rng.standard_normal((5, 5))
+        H, q = half @ half.T + 1e-3 * np.eye(5), rng.random(5)
+        z = solve_by_active_sets(H, q, None, 0, np.ones(5))
+        assert z is not None
+        slopes = H @ z - q
+        assert z.min() >= 0.0
+        assert slopes.min() >= -1e-8
+        np.testing.assert_allclose(z * slopes, 0.0, atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-3])
@@ -82,6 +146,7 @@ def test_programs_from_the_first_moves_on(name, threshold, alpha, monkeypatch):
     """Wherever the programs start from, the pair method ends at the optimum."""
     monkeypatch.setattr(program_step, "_COST_OF_STEP", 0.0)
     monkeypatch.setattr(program_step, "_FIRST_SHARE", 1e9)
+    monkeypatch.setattr(program_step, "_FIRST_MOVES", 0.0)
     problem = make_kernel(5, name, threshold, alpha=alpha)
     solution = solve(problem, tol=1e-8)
     reference = by_newton(with_features(problem))

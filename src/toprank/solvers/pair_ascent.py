@@ -28,7 +28,7 @@ from toprank.matrices.row_products import RowProducts
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
-from toprank.solvers.pair_newton import FaceStep, SecondOrderStep
+from toprank.solvers.pair_newton import COST_OF_MOVE, FaceStep, SecondOrderStep
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
 from toprank.solvers.program_step import ProgramStep
 from toprank.solvers.sweeps import has_sweeps, swept
@@ -126,7 +126,7 @@ class _PairSolver:
             # 3. Moves of two multipliers.
             least = (0.9 if len(working.numbers) == n else 0.3) * self.tol
             inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
-            goes_on = self._step(newest, inner_tol)
+            goes_on = self._step(newest, inner_tol, least)
             # 4. The lower bound, and the best point.
             if goes_on:
                 newest = self._certify()
@@ -206,26 +206,25 @@ class _PairSolver:
                 working.add(rows[outside[order[:taken]]])
         return len(working.numbers) > size
 
-    def _step(self, scores: Floats, tol: float) -> bool:
-        """Step 3, from multipliers with the given scores; whether it went well.
+    def _step(self, scores: Floats, tol: float, least: float) -> bool:
+        """Step 3, from multipliers with given scores, to a gap of `tol`, or at once to `least`; whether it went well.
 
         It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
-        dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
-        # From an earlier point a step of many pays sooner, by as many moves as there are rows.
-        spent, self.is_near = 10.0 * dual.size**2 if self.is_near else 0.0, False
-        while True:
+        dual, incumbent, spent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent, 0.0
+        if self.is_near and self.second_order.cost(dual) < np.inf:
+            self.second_order(dual, least)
+        self.is_near = False
+        while dual.gap() > tol:
             steps = min(max(100, min(dual.size // 8, 1000)), self.max_iter - incumbent.n_iter)
             done, optimal = dual.ascend(steps)
             incumbent.n_iter += done
-            spent += 10.0 * done * dual.size
-            if optimal or dual.gap() <= tol or incumbent.n_iter >= self.max_iter:
+            spent += COST_OF_MOVE * done * dual.size
+            if optimal or incumbent.n_iter >= self.max_iter:
                 break
-            if self.second_order.share * spent >= self.second_order.cost(dual):
-                self.second_order(dual, tol)
+            if dual.gap() > tol and self.second_order.share * spent >= self.second_order.cost(dual):
+                self.second_order(dual, least)
                 spent = 0.0
-                if dual.gap() <= tol:
-                    break
         if not all(0 < float(multipliers.sum()) < np.inf for multipliers in (dual.u, dual.b)):
             return False
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b

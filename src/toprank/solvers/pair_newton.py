@@ -18,6 +18,8 @@ from toprank.solvers.pair_dual import WorkingSetDual
 
 # Parts of a Newton direction that are tried; what leaves the bounds is put back onto them.
 _PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01)
+# Operations of a move for each row of the working set.
+COST_OF_MOVE = 10.0
 
 
 class SecondOrderStep(Protocol):

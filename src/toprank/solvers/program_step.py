@@ -12,21 +12,24 @@ from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.thresholds import within_caps
 from toprank.solvers._pair_state import DELTA
 from toprank.solvers.pair_dual import WorkingSetDual
-from toprank.solvers.threshold_program import Elimination, ThresholdProgram
+from toprank.solvers.pair_newton import COST_OF_MOVE
+from toprank.solvers.threshold_program import PROXIMITIES, Elimination, ThresholdProgram
 
 # Rows without a multiplier that take part: so many and a share of those with one, and where more of them are above the
 # threshold, at most so large a share.
-_MORE_ROWS, _MORE_SHARE, _MOST_SHARE = 30, 0.2, 1.0
+_MORE_ROWS, _MORE_SHARE, _MOST_SHARE = 30, 0.2, 2.0
 # Sum of the caps of the rows of a program, at least.
 _CAPS = 1.5
 # Part of the mean of what margins lack within which a positive at a bound is doubtful.
 _DOUBT = 0.03
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
-# Part of the moves' cost that a step may have: the first one and the later ones.
-_FIRST_SHARE, _LATER_SHARE = 1.0, 1.5
+# Part of the moves' cost that a step may have: the first one, which many moves a row precede, and the later ones.
+_FIRST_SHARE, _FIRST_MOVES, _LATER_SHARE = 4.0, 0.75, 1.5
 # Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
 _ROUNDS, _EXACTNESS = 8, 1e-3
+# Share of the sure positives up to which others may be eliminated, and part of a gap that the same program may leave.
+_CHANGES, _PROGRESS = 0.15, 0.5
 
 
 class ProgramStep:
@@ -35,17 +38,20 @@ class ProgramStep:
     1. Positives that are between their bounds are eliminated. Those that left their bounds in an earlier round, or are
        at one and may want to leave it, are doubtful, the others stay where they are. The b are those that are not zero,
        and those of the rows next to them and above.
-    2. The program.
+    2. The program. The factor of the eliminated positives is kept as long as most of these stay the same: what is no
+       longer to be eliminated is projected out, what would be by now is doubtful.
     3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
-    4. Stop at the gap that is asked for, or if the next program is the last one again. The factor of the eliminated
-       positives is kept as long as these stay the same.
-
-    Where guesses of the active set do not settle, as for rows of few features, an interior-point method leaves many
-    small b, and a program of more rows gains little: moves go on after it, unless eliminated u left their bounds.
+    4. Stop at the gap that is asked for, or if the next program is the last one again.
     """
 
     def __init__(self) -> None:
-        self.share, self.settles = _FIRST_SHARE, True
+        self.share, self.level, self._moves = _FIRST_SHARE, 0, _FIRST_MOVES
+        self._elimination: Elimination | None = None
+
+    @property
+    def settles(self) -> bool:
+        """Whether guesses of the active set do."""
+        return self.level < len(PROXIMITIES)
 
     def cost(self, dual: WorkingSetDual) -> float:
         """That of its products and factors."""
@@ -53,30 +59,30 @@ class ProgramStep:
             return np.inf
         m = int(np.count_nonzero(dual.free()[0]))
         k = (1 + _MORE_SHARE) * np.count_nonzero(dual.b) + _MORE_ROWS
-        return _COST_OF_STEP + _COST_OF_BLAS * float(m**3 / 3 + m**2 * k + m * k**2 + 5 * k**3)
+        cost = _COST_OF_STEP + _COST_OF_BLAS * float(m**3 / 3 + m**2 * k + m * k**2 + 5 * k**3)
+        return max(cost, self.share * self._moves * COST_OF_MOVE * dual.size**2)
 
     def __call__(self, dual: WorkingSetDual, tol: float) -> None:
         """Make a step towards a relative gap of `tol`."""
-        self.share = _LATER_SHARE
-        left, last = np.zeros(len(dual.u), dtype=bool), None
+        self.share, self._moves = _LATER_SHARE, 0.0
+        left, last, gap = np.zeros(len(dual.u), dtype=bool), None, np.inf
         for _ in range(_ROUNDS):
             # 1. Who takes part.
             sure = dual.free()[0] & ~left
-            parts = sure, np.flatnonzero(left | self._is_doubtful(dual)), self._threshold_rows(dual)
-            if not sure.any() or (last is not None and all(map(np.array_equal, parts, last))):
+            parts = sure, left | self._is_doubtful(dual), self._threshold_rows(dual)
+            is_last = last is not None and all(map(np.array_equal, parts, last))
+            if not sure.any() or (is_last and not self.level):
                 return
-            if last is None or not np.array_equal(sure, last[0]):
-                elimination = _elimination(dual, sure)
-            last = parts
             # 2. The program.
-            found = self._solution(dual, elimination, *parts, tol)
+            found = self._solution(dual, *parts, tol)
             if found is None:
                 return
             # 3. The segment.
             u, b, outside = found
             _move(dual, u, b)
             # 4. Stop, or go on.
-            if dual.gap() <= tol or not (self.settles or len(outside)):
+            last, previous, gap = parts, gap, dual.gap()
+            if gap <= tol or (not len(outside) and (not self.settles or (is_last and gap > _PROGRESS * previous))):
                 return
             left[outside] = True
 
@@ -107,39 +113,60 @@ class ProgramStep:
         return np.sort(np.concatenate([with_b, others[:n_more]]))
 
     def _solution(
-        self, dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows, tol: float
+        self, dual: WorkingSetDual, sure: Mask, doubtful: Mask, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Rows] | None:
         """The u and b of the program, and the eliminated u that had to be put back onto a bound."""
-        program = _program(dual, elimination, sure, some, rows)
+        elimination, number = self._elimination_for(dual, sure)
+        is_sure = sure[number]
+        doubtful = doubtful | sure
+        doubtful[number[is_sure]] = False
+        some = np.flatnonzero(doubtful)
+        program = _program(dual, elimination, number, is_sure, some, rows)
         caps = dual.caps[rows] if dual.terms.has_caps else None
-        z, self.settles = program.solve(np.concatenate([dual.u[some], dual.b[rows]]), caps, _EXACTNESS * tol)
+        start = np.concatenate([dual.u[some], dual.b[rows]])
+        z, self.level = program.solve(start, caps, _EXACTNESS * tol, max(self.level - 1, 0))
         on_rows = z[len(some) :]
         if not np.isfinite(z).all() or not on_rows.any():
             return None
-        found, u, b = program.eliminated_at(z), dual.u.copy(), np.zeros(len(dual.b))
+        found, number = program.eliminated_at(z)[is_sure], number[is_sure]
+        u, b, top = dual.u.copy(), np.zeros(len(dual.b)), dual.top[number]
         u[some] = np.minimum(z[: len(some)], dual.top[some])
-        u[sure] = np.clip(found, 0.0, dual.top[sure])
+        u[number] = np.clip(found, 0.0, top)
         total = float(u.sum())
         b[rows] = on_rows * (total / float(on_rows.sum()))
-        outside = np.flatnonzero(sure)[(found < 0) | (found > dual.top[sure])]
-        return u, within_caps(b, dual.caps * total, total), outside
+        return u, within_caps(b, dual.caps * total, total), number[(found < 0) | (found > top)]
+
+    def _elimination_for(self, dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows]:
+        """The last elimination if it has most of the sure positives and few others, else theirs; and its numbers."""
+        number = np.full(dual.size, -1)
+        number[dual.positives] = np.arange(len(dual.positives))
+        if (last := self._elimination) is not None:
+            numbers = number[last.rows]
+            n_same = int(np.count_nonzero(sure[numbers]))
+            changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
+            if changes <= _CHANGES * n_same:
+                return last, numbers
+        self._elimination = _elimination(dual, sure)
+        return self._elimination, np.flatnonzero(sure)
 
 
 def _elimination(dual: WorkingSetDual, sure: Mask) -> Elimination:
     """The factor of the eliminated positives."""
-    values, alpha, eliminated = dual.working.rows, dual.alpha, dual.positives[sure]
-    A = values[np.ix_(eliminated, eliminated)].astype(np.float64)
+    working, alpha, eliminated = dual.working, dual.alpha, dual.positives[sure]
+    A = working.rows[np.ix_(eliminated, eliminated)].astype(np.float64)
     A /= alpha
     A[np.arange(len(A)), np.arange(len(A))] += dual.surrogate.width / dual.share[sure]
 
     def products(rows: Rows) -> Floats:
-        return np.asarray(values[np.ix_(rows, eliminated)].T / np.float64(alpha))
+        return np.asarray(working.rows[np.ix_(rows, eliminated)].T / np.float64(alpha))
 
-    return Elimination(A, products, dual.size)
+    return Elimination(A, products, eliminated, dual.size)
 
 
-def _program(dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: Rows, rows: Rows) -> ThresholdProgram:
-    """The program; `some` are the doubtful positives."""
+def _program(
+    dual: WorkingSetDual, elimination: Elimination, number: Rows, is_sure: Mask, some: Rows, rows: Rows
+) -> ThresholdProgram:
+    """The program; `number` are the positives of the elimination, of which not all are sure, `some` the doubtful."""
     m, members = len(some), np.concatenate([dual.positives[some], dual.thresholds[rows]])
     M = dual.working.rows[np.ix_(members, members)].astype(np.float64)
     M /= dual.alpha
@@ -147,14 +174,16 @@ def _program(dual: WorkingSetDual, elimination: Elimination, sure: Mask, some: R
     M[np.arange(len(M)), np.arange(len(M))] += bend
     signs = np.ones(len(members))
     signs[:m] = -1.0
-    fixed, kept = np.zeros(dual.size), ~sure
-    kept[some] = False
+    fixed, kept = np.zeros(dual.size), np.full(len(dual.u), True)
+    kept[some] = kept[number[is_sure]] = False
     fixed[dual.positives[kept]] = dual.u[kept]
     scores, shift = dual.combination(fixed / dual.alpha), dual.surrogate.shift
     slopes = np.concatenate([shift - scores[members[:m]], scores[members[m:]] + dual.terms.e])
-    of_eliminated = shift - scores[dual.positives[sure]]
-    columns = elimination.columns(members)
-    return ThresholdProgram(elimination, columns, signs, M, (of_eliminated, slopes), float(fixed.sum()))
+    of_eliminated = shift - scores[elimination.rows]
+    columns, basis = elimination.columns(members), None
+    if not is_sure.all():
+        basis = elimination.basis(np.flatnonzero(~is_sure))
+    return ThresholdProgram(elimination, columns, signs, M, (of_eliminated, slopes), float(fixed.sum()), basis)
 
 
 def _move(dual: WorkingSetDual, u: Floats, b: Floats) -> None:

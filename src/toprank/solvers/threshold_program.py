@@ -9,8 +9,11 @@ the multipliers y of the doubtful positives and b of the threshold rows,
 It is small, as only rows at the top have such multipliers, and the positives' part of the dual is well conditioned by
 the curvature of the loss. What pairs and Newton steps on a guess of the free multipliers are slow at is to find out
 which b are zero, where many rows that are alike share the threshold. Guesses of the active set that correct each other
-(`toprank.solvers.active_sets`) do that in a few steps, and exactly; where they fail, as for equal rows, an
-interior-point method does it in some ten, up to a gap.
+(`toprank.solvers.active_sets`) do that in a few steps. Where rows are so alike that H is singular but for rounding, as
+with few features, the guesses would not settle; so the program has a proximal term, a share of the curvature of each z
+times its squared distance from the start, as small as the guesses allow: 1e-7 where they settle at once, which is exact
+for all that matters. Each program starts at the solution of the last one, so that a larger term comes to the optimum as
+well, in more of them. Where all that fails, an interior-point method solves it.
 
 With A the curvature in u (K / α and that of the loss), G the products / α of the rows of u with those of z (negative
 for y), σ = (−1, 1) and :math:`\ell` the slopes at zero, the u at z and at the threshold λ is
@@ -32,6 +35,8 @@ from toprank.solvers.active_sets import solve_by_active_sets
 
 # Share that is added to the products of rows with themselves: equal rows then have equal multipliers, not any.
 _GUARD = 1e-11
+# Shares of the curvature of a z in the proximal term, in turn.
+PROXIMITIES = (1e-7, 1e-6, 1e-5, 1e-4)
 # Steps after which a program ends in any case.
 _STEPS = 40
 # Part of the way to a bound that a step takes at most, and the room below a cap to start with.
@@ -41,16 +46,27 @@ _TO_THE_BOUND, _FIRST_ROOM = 0.995, 0.1
 class Elimination:
     """The factor of A, and the columns of the program in its terms, which are kept for the programs to come.
 
-    `products` gives those of the eliminated rows with others, over α; A is overwritten.
+    `rows` are those of the eliminated u; `products` gives theirs with others, over α; A is overwritten.
     """
 
-    def __init__(self, A: Floats, products: Callable[[Rows], Floats], n_rows: int) -> None:
-        self.factor, self._products = Cholesky(A, in_place=True), products
+    def __init__(self, A: Floats, products: Callable[[Rows], Floats], rows: Rows, n_rows: int) -> None:
+        self.factor, self._products, self.rows = Cholesky(A, in_place=True), products, rows
         self.ones = self.factor.half_solve(np.ones((len(A), 1)))[:, 0]
         self._place, self._halves = np.full(n_rows, -1), np.empty((0, len(A)))
 
+    def basis(self, dropped: Rows) -> Floats:
+        """Orthonormal columns to project out of all others: then those of the eliminated u are zero, and no longer so.
+
+        :math:`L^{-1} e_i` spans what the i-th u adds to the inverse of A.
+        """
+        units = np.zeros((len(self.ones), len(dropped)))
+        units[dropped, np.arange(len(dropped))] = 1.0
+        return np.asarray(np.linalg.qr(self.factor.half_solve(units))[0])
+
     def columns(self, rows: Rows) -> Floats:
         """L⁻¹ times the products with some rows, one row for each."""
+        if len(rows) and (most := int(rows.max())) >= len(self._place):  # the working set has grown
+            self._place = np.concatenate([self._place, np.full(most + 1 - len(self._place), -1)])
         missing = np.unique(rows[self._place[rows] < 0])
         if len(missing):
             self._place[missing] = np.arange(len(self._halves), len(self._halves) + len(missing))
@@ -63,7 +79,7 @@ class ThresholdProgram:
     """The program of some rows, of which the signs are σ, with M their products over α and what the loss adds to them.
 
     `columns` are those of an elimination, `slopes` the slopes at zero by u and by z, and `fixed` the sum of the u that
-    are at a bound and left out. M is overwritten.
+    are at a bound and left out. What is in the span of `basis` is left out of the elimination. M is overwritten.
     """
 
     def __init__(
@@ -74,15 +90,19 @@ class ThresholdProgram:
         M: Floats,
         slopes: tuple[Floats, Floats],
         fixed: float,
+        basis: Floats | None = None,
     ) -> None:
         self.factor, self.columns, self.signs = elimination.factor, columns, signs
         self.n_doubtful = int(np.count_nonzero(signs < 0))
         self.at_zero = self.factor.half_solve(slopes[0][:, None])[:, 0]
         self.per_level = elimination.ones
+        if basis is not None:
+            self.at_zero, self.per_level = (x - basis @ (basis.T @ x) for x in (self.at_zero, self.per_level))
+            self.columns = columns = columns - (columns @ basis) @ basis.T
         self.epsilon = float(self.per_level @ self.per_level)
         self.v = signs * (1.0 - columns @ self.per_level)
         self.offset = fixed + float(self.at_zero @ self.per_level)
-        self.H = M
+        self.H, self.curvature = M, M.diagonal().copy()
         self.H[np.arange(len(M)), np.arange(len(M))] *= 1.0 + _GUARD
         self.H -= columns @ columns.T
         self.H *= signs
@@ -95,12 +115,20 @@ class ThresholdProgram:
         level = (float(self.v @ z) - self.offset) / self.epsilon
         return self.factor.back_solve(self.at_zero + level * self.per_level + (self.signs * z) @ self.columns)
 
-    def solve(self, start: Floats, caps: Floats | None, tol: float) -> tuple[Floats, bool]:
-        """The z of the program, from a start with some positive b, and whether it is exact or to a relative gap."""
-        z = solve_by_active_sets(self.H, self.q, caps, self.n_doubtful, start)
-        if z is not None:
-            return z, True
-        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol), False
+    def solve(self, start: Floats, caps: Floats | None, tol: float, first: int = 0) -> tuple[Floats, int]:
+        """The z of the program, from a start with some positive b, and the proximal term with which guesses settled.
+
+        `first` is the number of the first one to try; beyond the last is the interior-point method, to a relative gap.
+        """
+        diagonal = np.arange(len(self.H))
+        for level in range(first, len(PROXIMITIES)):
+            near = PROXIMITIES[level] * self.curvature
+            self.H[diagonal, diagonal] += near
+            z = solve_by_active_sets(self.H, self.q + near * start, caps, self.n_doubtful, start)
+            self.H[diagonal, diagonal] -= near
+            if z is not None:
+                return z, level
+        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol), len(PROXIMITIES)
 
 
 class _InteriorPoint:
