@@ -3,6 +3,7 @@
 import errno
 import gc
 import importlib.util
+import operator
 import os
 import shutil
 import subprocess
@@ -14,7 +15,9 @@ from types import SimpleNamespace
 import numba.experimental
 import numpy as np
 import pytest
+from numba import njit
 from numba.core.caching import CacheImpl, IndexDataCacheFile
+from numba.core.types import BaseFunction
 
 import toprank
 from toprank import compiled
@@ -177,6 +180,30 @@ def test_collector_is_held_while_loops_are_compiled_and_left_as_it_was(enabled):
             assert gc.isenabled() == enabled
     finally:
         (gc.enable if before else gc.disable)()
+
+
+def test_operators_are_resolved_once_for_each_kind_of_numbers_and_numba_is_left_as_it_was(monkeypatch):
+    asked, before = [], BaseFunction.get_call_type
+
+    def count(function, context, args, kws):
+        asked.append((function.typing_key, args))
+        return before(function, context, args, kws)
+
+    monkeypatch.setattr(BaseFunction, "get_call_type", count)
+    watch = compiled.ResolvedOnce()
+
+    @njit
+    def mixed(values, number):
+        doubled = values[0] + values[1] + values[2] + number
+        return doubled + number + number, (number + number) + number
+
+    watch.on_start(OURS)
+    assert mixed(np.arange(3, dtype=np.float32), 2) == (9.0, 6)
+    watch.on_end(OURS)
+    plain = [one for one in asked if one[0] in (operator.add, operator.getitem)]
+    assert len(plain) == len(set(plain))
+    assert {str(argument) for _, args in plain for argument in args} >= {"float32", "int64", "float64"}
+    assert BaseFunction.get_call_type is count
 
 
 def test_every_loop_is_declared_in_this_way():

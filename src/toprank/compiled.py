@@ -16,10 +16,11 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, types
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.sigutils import normalize_signature
+from numba.core.types import BaseFunction
 from numba.extending import register_jitable
 
 from toprank.exceptions import CacheWarning
@@ -129,6 +130,44 @@ class NoCollection(_Watch):
             gc.enable()
 
 
+class ResolvedOnce(_Watch):
+    """Remembers what numba found for operators of numbers and array entries while loops of the package are compiled.
+
+    It tries some twenty declarations for each `a + b` of a loop, anew each time, a quarter of all that compiling takes.
+    The answer depends on the operator and on the types alone. The compiler's lock is held meanwhile, so that no other
+    thread compiles.
+    """
+
+    resolve: Any = None
+
+    def begin(self) -> None:
+        """Remember from here on."""
+        known: dict[Any, Any] = {}
+        resolve = self.resolve = BaseFunction.get_call_type
+
+        def resolve_once(function: Any, context: Any, args: Any, kws: Any) -> Any:
+            keys = getattr(function, "_impl_keys", None)
+            if kws or keys is None or not _is_operator(function, args):
+                return resolve(function, context, args, kws)
+            if (function, args) not in known:
+                signature = resolve(function, context, args, kws)
+                known[function, args] = signature, keys[signature.args]
+            signature, keys[signature.args] = known[function, args]
+            return signature
+
+        BaseFunction.get_call_type = resolve_once
+
+    def end(self) -> None:
+        """Forget."""
+        if self.resolve is not None:
+            BaseFunction.get_call_type, self.resolve = self.resolve, None
+
+
+def _is_operator(function: Any, args: Any) -> bool:
+    return getattr(function.typing_key, "__module__", "") == "_operator" and all(isinstance(a, _PLAIN) for a in args)
+
+
+_PLAIN = (types.Number, types.Boolean, types.Array)
 _COMPILING = "compiling loops for this machine; the next process finds them ready"
 
 
@@ -139,6 +178,7 @@ def _is_ours(happened: Any) -> bool:
 
 event.register("numba:compile", Patience())
 event.register("numba:compile", NoCollection())
+event.register("numba:compile", ResolvedOnce())
 
 
 class _Cache(FunctionCache):
