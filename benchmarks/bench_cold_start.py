@@ -20,93 +20,35 @@ import time
 from collections import Counter
 from typing import Any
 
-import numpy as np
-
-# Name: what is run, with the rows X, `sparse` ones and `wide` ones, their labels y and the path of a file with rows.
-CASES = {
-    "TopPush": "fitted(TopPush(), X)",
-    "TopPush, sparse": "fitted(TopPush(), sparse)",
-    "TopPush, more columns than rows": "fitted(TopPush(), wide)",
-    "TopPushK, hinge": "fitted(TopPushK(surrogate='hinge'), X)",
-    "PatMat": "fitted(PatMat(), X)",
-    "PatMat, hinge": "fitted(PatMat(surrogate='hinge'), X)",
-    "GrillNP": "fitted(GrillNP(), X)",
-    "TauFPL, solver='apg'": "fitted(TauFPL(solver='apg'), X)",
-    "TauFPL, solver='pairs'": "fitted(TauFPL(solver='pairs'), sparse)",
-    "TopPush, kernel": "fitted(TopPush(kernel='rbf'), X)",
-    "TopPush, kernel, float32": "fitted(TopPush(kernel='rbf'), X.astype('f4'))",
-    "PatMatNP, kernel": "fitted(PatMatNP(kernel='rbf'), X)",
-    "TopPush, kernel, solver='dual-cd'": "fitted(TopPush(kernel='rbf', solver='dual-cd'), X)",
-    "PatMatNP, Nyström": "fitted(PatMatNP(kernel='rbf', approximation='nystroem', n_components=20), X)",
-    "WMWRanker": "fitted(WMWRanker(), X)",
-    "WMWRanker, summation='erfc'": "fitted(WMWRanker(solver='ncg', summation='erfc'), X)",
-    "WMWRanker, kernel": "fitted(WMWRanker(kernel='rbf', n_components=20), X)",
-    "CBR": "fitted(CBR(), X)",
-    "CBR, diagonal": "fitted(CBR(covariance='diag'), X)",
-    "CBR, forgetting": "fitted(CBR(forgetting=0.99), X)",
-    "OAM": "fitted(OAM(), X)",
-    "OAM, gradient": "fitted(OAM(update='gradient'), X)",
-    "OPAUC": "fitted(OPAUC(), X)",
-    "OPAUC, low rank": "fitted(OPAUC(rank=5), X)",
-    "AdaOAM": "fitted(AdaOAM(), X)",
-    "UniExp": "fitted(UniExp(), X)",
-    "TopForest": "fitted(TopForest(n_estimators=30, random_state=0), X)",
-    "TopForest and reasons": "reasons(fitted(TopForest(n_estimators=30, random_state=0), X), X[:5])",
-    "TopBlend": "fitted(TopBlend([('all', TopPush()), ('best', PatMat())]), X)",
-    "LeafFeatures": "LeafFeatures(random_state=0).fit(X, y).transform(X)",
-    "PNormPush": "fitted(PNormPush(), X)",
-    "RankNet": "fitted(RankNet(), X)",
-    "RankBoost": "fitted(RankBoost(), X)",
-    "RankSVM": "fitted(RankSVM(), X)",
-    "stream of a text file": "stream(path + '.csv', CBR(covariance='diag'), target='y')",
-    "stream of an svmlight file": "stream(path + '.svm', CBR(covariance='diag'), n_features=6)",
+# What compiles nothing, beside the cases of `toprank compile`.
+LINEAR = {
+    "TopPush": lambda t, r: r.learn(t.TopPush()),
+    "TopPush, more columns than rows": lambda t, r: r.learn(t.TopPush(), r.words[:60].toarray()),
+    "TopPushK, hinge": lambda t, r: r.learn(t.TopPushK(surrogate="hinge")),
+    "PatMat": lambda t, r: r.learn(t.PatMat()),
+    "PatMat, hinge": lambda t, r: r.learn(t.PatMat(surrogate="hinge")),
+    "PatMatNP, Nyström": lambda t, r: r.learn(
+        t.PatMatNP(kernel="rbf", approximation="nystroem", n_components=20, random_state=0)
+    ),
+    "GrillNP": lambda t, r: r.learn(t.GrillNP()),
+    "TopBlend": lambda t, r: r.learn(t.TopBlend([("all", t.TopPush()), ("best", t.PatMat())])),
+    "PNormPush": lambda t, r: r.learn(t.PNormPush()),
+    "RankNet": lambda t, r: r.learn(t.RankNet()),
+    "RankSVM": lambda t, r: r.learn(t.RankSVM()),
 }
-
-
-def rows() -> dict[str, Any]:
-    """Small sets of two classes that overlap, as the cases name them."""
-    from scipy.sparse import random_array
-
-    generator = np.random.default_rng(0)
-    X, wide = generator.normal(size=(400, 6)), generator.normal(size=(60, 200))
-    sparse = random_array((400, 40), density=0.1, format="csr", rng=generator)
-    return {"X": X, "wide": wide, "sparse": sparse}
-
-
-def labels(X: Any) -> Any:
-    """Three rows in ten are positive."""
-    noisy = np.asarray(X[:, :2].sum(axis=1)).ravel() + np.random.default_rng(1).normal(size=X.shape[0])
-    return (noisy > np.quantile(noisy, 0.7)).astype(int)
-
-
-def fitted(estimator: Any, X: Any) -> Any:
-    """Fit and score."""
-    estimator.fit(X, labels(X)).decision_function(X)
-    return estimator
 
 
 def run(case: str) -> dict[str, Any]:
     """Run a case in this process; returns seconds of processor time, and those of each function that was compiled."""
     seconds: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        names = rows() | {"fitted": fitted, "path": os.path.join(folder, "rows")}
-        names["y"] = labels(names["X"])
-        _write(names["path"], names["X"], names["y"])
         listen(seconds)
         start = time.process_time()
         import toprank
+        from toprank.compilation import CASES, FewRows
 
-        names |= {name: getattr(toprank, name) for name in toprank.HOMES if f"{name}(" in CASES[case]}
-        eval(CASES[case], names)
+        (LINEAR | CASES)[case](toprank, FewRows(folder))
         return {"seconds": time.process_time() - start, "functions": dict(seconds)}
-
-
-def _write(path: str, X: Any, y: Any) -> None:
-    with open(path + ".csv", "w") as csv, open(path + ".svm", "w") as svmlight:
-        csv.write(",".join([f"x{k}" for k in range(X.shape[1])]) + ",y\n")
-        for row, label in zip(X, y, strict=True):
-            csv.write(",".join(map(repr, row.tolist())) + f",{label}\n")
-            svmlight.write(f"{label} " + " ".join(f"{k + 1}:{value!r}" for k, value in enumerate(row.tolist())) + "\n")
 
 
 def listen(seconds: Counter[str]) -> None:
@@ -157,7 +99,9 @@ def main() -> None:
         return
     failed: list[str] = []
     print(f"{'case':40}{'first':>8}{'second':>8}{'more':>8}{'compiled':>10}")
-    for case in CASES:
+    from toprank.compilation import CASES
+
+    for case in LINEAR | CASES:
         if not case.startswith(asked.only):
             continue
         try:

@@ -12,7 +12,8 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
@@ -143,7 +144,7 @@ class ResolvedOnce(_Watch):
     def begin(self) -> None:
         """Remember from here on."""
         known: dict[Any, Any] = {}
-        resolve = self.resolve = BaseFunction.get_call_type
+        resolve = self.resolve = _RESOLVER.get_call_type
 
         def resolve_once(function: Any, context: Any, args: Any, kws: Any) -> Any:
             keys = getattr(function, "_impl_keys", None)
@@ -155,18 +156,37 @@ class ResolvedOnce(_Watch):
             signature, keys[signature.args] = known[function, args]
             return signature
 
-        BaseFunction.get_call_type = resolve_once
+        _RESOLVER.get_call_type = resolve_once
 
     def end(self) -> None:
         """Forget."""
         if self.resolve is not None:
-            BaseFunction.get_call_type, self.resolve = self.resolve, None
+            _RESOLVER.get_call_type, self.resolve = self.resolve, None
+
+
+class Count(_Watch):
+    """Counts the loops of the package that are compiled."""
+
+    loops = 0
+
+    def begin(self) -> None:
+        """One more."""
+        self.loops += 1
+
+
+@contextmanager
+def counted() -> Iterator[Count]:
+    """Count the loops that are compiled, and not found on disk, as long as the context lasts."""
+    count = Count()
+    with event.install_listener("numba:compile", count):
+        yield count
 
 
 def _is_operator(function: Any, args: Any) -> bool:
     return getattr(function.typing_key, "__module__", "") == "_operator" and all(isinstance(a, _PLAIN) for a in args)
 
 
+_RESOLVER: Any = BaseFunction
 _PLAIN = (types.Number, types.Boolean, types.Array)
 _COMPILING = "compiling loops for this machine; the next process finds them ready"
 

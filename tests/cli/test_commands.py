@@ -244,6 +244,14 @@ def test_demo(tmp_path, monkeypatch):
     assert calls == [[str(tmp_path / "folder")]]
 
 
+def test_compile(monkeypatch):
+    calls = []
+    monkeypatch.setattr("toprank.compilation.main", calls.append)
+    assert run("compile", "--only", "CBR").exit_code == 0
+    assert run("compile").exit_code == 0
+    assert calls == [["--only", "CBR"], ["--only", ""]]
+
+
 def test_gamma_reaches_the_kernel(tmp_path):
     transactions(200).write_csv(tmp_path / "d.csv")
     fit = ("fit", tmp_path / "d.csv", "-t", "fraud", "--positive", "yes", "--id", "transaction", "-m", tmp_path / "m")
@@ -254,7 +262,7 @@ def test_gamma_reaches_the_kernel(tmp_path):
 
 def test_version_and_help():
     assert run("--version").stdout == f"toprank {toprank.__version__}\n"
-    for command in ("fit", "score", "evaluate", "report", "compare", "stream", "export", "info", "demo"):
+    for command in ("fit", "score", "evaluate", "report", "compare", "stream", "export", "info", "compile", "demo"):
         text = run(command, "--help").stdout
         assert "Examples" in text
         assert f"toprank {command}" in text

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toprank.cli.compare import compare
+from toprank.cli.compile import compile
 from toprank.cli.demo import demo
 from toprank.cli.evaluate import evaluate
 from toprank.cli.export import export
@@ -31,8 +32,8 @@ def _paragraphs(text: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text or "").split("\n\n"))
 
 
-for _command in (fit, score, evaluate, report, compare, stream, export, info, demo):
-    app.command(help=_paragraphs(_command.__doc__), no_args_is_help=_command not in (info, demo))(_command)
+for _command in (fit, score, evaluate, report, compare, stream, export, info, compile, demo):
+    app.command(help=_paragraphs(_command.__doc__), no_args_is_help=_command not in (info, compile, demo))(_command)
 
 
 def _version(wanted: bool) -> None:
