@@ -69,6 +69,11 @@ def test_what_is_ready_is_not_compiled_again(capsys):
     assert said[-1].startswith("0 loops compiled")
 
 
+def test_a_method_that_is_none_is_named_with_those_that_are():
+    with pytest.raises(ValueError, match=r"only must begin the name of a method, got 'cbr'; use one of .*; CBR; "):
+        next(compile_loops("cbr"))
+
+
 @pytest.mark.slow
 def test_every_loop_is_among_them(tmp_path):
     """With nothing on disk, as loops that only others call are not loaded where these are."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import toprank
+from toprank.exceptions import InputError
 from toprank.log import quiet
 
 
@@ -85,6 +86,7 @@ CASES: dict[str, Callable[[Any, FewRows], Any]] = {
     "TopForest and reasons": lambda t, r: t.reasons(r.learn(t.TopForest(n_estimators=30, random_state=0)), r.X[:5]),
     "LeafFeatures": lambda t, r: t.LeafFeatures(random_state=0).fit(r.X, labels(r.X)).transform(r.X),
     "RankBoost": lambda t, r: r.learn(t.RankBoost()),
+    "SVMMAP": lambda t, r: r.learn(t.SVMMAP()),
     "stream of a text file": lambda t, r: t.stream(r.write().csv, t.CBR(covariance="diag"), target="y"),
     "stream of an svmlight file": lambda t, r: t.stream(r.write().svmlight, t.CBR(covariance="diag"), n_features=6),
 }
@@ -94,6 +96,8 @@ def compile_loops(only: str = "") -> Iterator[tuple[str, int]]:
     """Compile what the cases need whose name begins so; gives the name of each and the number of loops compiled."""
     from toprank.compiled import counted
 
+    if not any(name.startswith(only) for name in CASES):
+        raise InputError.of("only", only, "must begin the name of a method", "use one of " + "; ".join(CASES))
     with tempfile.TemporaryDirectory() as folder:
         rows = FewRows(folder)
         for name, case in CASES.items():
