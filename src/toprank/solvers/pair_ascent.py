@@ -211,11 +211,13 @@ class _PairSolver:
 
         It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
-        dual, incumbent, spent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent, 0.0
+        dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
+        spent, is_solved = 0.0, False
         if self.is_near and self.second_order.cost(dual) < np.inf:
             self.second_order(dual, least)
+            is_solved = dual.gap() <= tol
         self.is_near = False
-        while dual.gap() > tol:
+        while not is_solved:
             steps = min(max(100, min(dual.size // 8, 1000)), self.max_iter - incumbent.n_iter)
             done, optimal = dual.ascend(steps)
             incumbent.n_iter += done
@@ -225,6 +227,7 @@ class _PairSolver:
             if dual.gap() > tol and self.second_order.share * spent >= self.second_order.cost(dual):
                 self.second_order(dual, least)
                 spent = 0.0
+            is_solved = dual.gap() <= tol
         if not all(0 < float(multipliers.sum()) < np.inf for multipliers in (dual.u, dual.b)):
             return False
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
