@@ -88,7 +88,7 @@ def test_working_sets_and_random_parts_reach_the_same_optimum(name, threshold, m
 
 def test_passes_count_every_time_that_the_rows_are_read(rng):
     """A step reads all rows for the residual, the matrix and its border, and twice for each of two or more systems."""
-    solution = solve_newton(make_problem(rng, n=200))
+    solution = solve_newton(make_problem(rng, threshold="k=3", n=200))
     assert 7 * solution.n_iter <= solution.history["passes"][-1] <= 11 * solution.n_iter + 10
 
 
@@ -206,7 +206,7 @@ def test_history_and_warm_start(rng):
 
 
 def test_limit_of_iterations(rng):
-    solution = solve_newton(make_problem(rng), tol=1e-12, max_iter=2)
+    solution = solve_newton(make_problem(rng, threshold="k=3"), tol=1e-12, max_iter=2)
     assert not solution.converged
     assert solution.n_iter <= 2
 

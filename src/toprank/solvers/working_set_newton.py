@@ -1,7 +1,8 @@
 """The default solver of TopPush, TopPushK, TauFPL and TopMeanK: interior point on working sets, with a certificate.
 
 1. A first point: the same method on a random part of the rows, loosely; for small problems Fisher's discriminant, for a
-   warm start what is known.
+   warm start what is known. A largest score over few dense features is solved from there by `toprank.solvers.cuts`,
+   mostly to the end; what follows is for all others.
 2. Working set: positives that are not far above the threshold, threshold rows next to it; rows far above the threshold
    enter by their sum, rows far below not at all.
 3. Interior-point method on the working set, as exactly as the current gap is worth.
@@ -18,6 +19,7 @@ import numpy as np
 from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 from toprank.matrices.working_rows import MOST_FEATURES
+from toprank.solvers.cuts import CutNewton, has_cuts
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.interior_point import Outcome, carried_over, interior_point
 from toprank.solvers.problem import Problem, Solution
@@ -75,6 +77,10 @@ class _WorkingSetSolver:
         incumbent, outcome = self.incumbent, None
         # 1. The first point.
         gap = self._first_point(start)
+        if has_cuts(self.problem):  # mostly that is all
+            if CutNewton(self.problem, incumbent).run(self.newest_scores, self.max_iter):
+                return incumbent.solution()
+            self.newest_scores, gap = incumbent.scores, min(gap, incumbent.gap)
         inner_tol = 0.5 * self.tol if self.takes_all else max(0.3 * self.tol, 0.1 * gap)
         failures, stalls, previous = 0, 0, np.inf
         while incumbent.n_iter < self.max_iter and max(failures, stalls) < _FAILURES:
