@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -24,51 +23,54 @@ def sparse_problem(rng, name="quadratic", *, n=120, d=30, over="negatives", **pa
     return Problem(csr_array(X), positive, rng.uniform(0.5, 2, n), formulation, 0.1)
 
 
-def with_penalised_threshold(problem):
-    """The slopes of the quadratic loss at the optimum with a penalty on the threshold, by cvxpy."""
-    X, positive = problem.X.toarray(), problem.positive
-    w, t = cp.Variable(X.shape[1]), cp.Variable()
-    epsilon = problem.alpha / (X**2).sum(axis=1).mean()
-    losses = cp.square(cp.pos(1 + t - X[positive] @ w))
-    objective = problem.alpha / 2 * cp.sum_squares(w) + epsilon / 2 * t**2 + problem.positive_share @ losses
-    cp.Problem(cp.Minimize(objective), [X[~positive] @ w <= t]).solve(solver="CLARABEL")
-    return problem.positive_share * np.maximum(2 * (1 + t.value - X[positive] @ w.value), 0)
-
-
-def test_many_sweeps_reach_the_optimum_with_a_penalised_threshold(rng, monkeypatch):
-    monkeypatch.setattr(sweeps, "_ROUNDS", 200)
-    problem = sparse_problem(rng)
-    point, _ = sweeps.swept(problem)
-    u = with_penalised_threshold(problem)
-    np.testing.assert_allclose(point.y, u, atol=1e-4 * u.max())
-
-
 @pytest.mark.parametrize("name", ["quadratic", "hinge", "huber"])
-def test_sweeps_give_a_feasible_point_and_a_bound(name, rng, monkeypatch):
+def test_sweeps_give_feasible_points_and_bounds_that_rise_to_the_optimum(name, rng):
     problem = sparse_problem(rng, name)
     best = optimum(problem.X.toarray(), problem.positive, problem.weights, problem.alpha, name)
-    bounds = []
     for rounds in (1, 4, 100):
-        monkeypatch.setattr(sweeps, "_ROUNDS", rounds)
-        point, passes = sweeps.swept(problem)
-        assert rounds < passes <= rounds * (1 + sweeps._SWEEPS)
+        solution = sweeps.solve_by_sweeps(problem, tol=1e-6, max_iter=rounds)
+        point, passes = solution.dual_point, solution.history["passes"][-1]
+        assert solution.n_iter <= rounds
+        assert 3 * solution.n_iter < passes <= solution.n_iter * (3 + sweeps._SWEEPS)
         assert point.y.min() >= 0
         assert np.all(point.y <= problem.positive_share * problem.formulation.surrogate.max_slope)
         assert point.p.min() >= 0
         assert point.p.sum() == pytest.approx(1)
-        bounds.append(problem.lower_bound(point))
-    assert max(bounds) <= best * (1 + 1e-6)
-    assert bounds[-1] > 0.9 * best
+        assert solution.dual == pytest.approx(problem.lower_bound(point), rel=1e-9)
+        assert solution.dual <= best * (1 + 1e-6)
+        assert solution.primal >= best * (1 - 1e-6)
+        assert solution.primal == pytest.approx(problem.primal(solution.coef, problem.scores(solution.coef)), rel=1e-9)
+    assert solution.dual > 0.9 * best
+
+
+def test_sweeps_alone_arrive_with_a_curved_loss(rng):
+    problem = sparse_problem(rng)
+    best = optimum(problem.X.toarray(), problem.positive, problem.weights, problem.alpha, "quadratic")
+    solution = sweeps.solve_by_sweeps(problem, tol=1e-7)
+    assert solution.converged
+    assert solution.primal == pytest.approx(best, rel=1e-6)
+
+
+def test_sweeps_from_an_earlier_point(rng):
+    problem = sparse_problem(rng)
+    earlier = sweeps.solve_by_sweeps(problem, tol=1e-7)
+    nearby = replace(problem, alpha=0.09)
+    warm, cold = (sweeps.solve_by_sweeps(nearby, tol=1e-5, start=start) for start in (earlier, None))
+    assert warm.converged
+    assert cold.converged
+    assert warm.n_iter < cold.n_iter
 
 
 @pytest.mark.parametrize("name", ["quadratic", "hinge"])
-def test_pair_method_from_swept_multipliers(name, rng):
+def test_pair_method_from_swept_multipliers(name, rng, monkeypatch):
+    monkeypatch.setattr(sweeps, "_ROUNDS", 2)
     problem = sparse_problem(rng, name)
     best = optimum(problem.X.toarray(), problem.positive, problem.weights, problem.alpha, name)
     solution = solve_linear_pairs(problem, tol=1e-6)
     assert solution.gap <= 1e-6
     assert solution.primal == pytest.approx(best, rel=1e-5)
-    assert solution.history["passes"][0] > sweeps._ROUNDS
+    assert len(solution.history["gap"]) > 2
+    assert np.all(np.diff(solution.history["passes"]) > 0)
 
 
 def test_only_sparse_rows_of_a_largest_score_are_swept(rng):
@@ -82,5 +84,5 @@ def test_only_sparse_rows_of_a_largest_score_are_swept(rng):
 def test_rows_without_entries_have_no_point(rng):
     problem = sparse_problem(rng)
     empty = replace(problem, X=csr_array(problem.X.shape))
-    assert sweeps.swept(empty)[0] is None
+    assert sweeps.solve_by_sweeps(empty, tol=1e-4).state is None
     assert solve_linear_pairs(empty).primal == pytest.approx(1.0)

@@ -4,7 +4,7 @@ It needs of the data only products of rows, so it serves kernels and wide sparse
 piecewise quadratic surrogates with the mean of the k largest scores, and for the quadratic one with its quantile.
 
 1. A first point: equal multipliers for (some of) the positives, and the threshold's gradient at their mean; for sparse
-   rows and a largest score that of `toprank.solvers.sweeps`.
+   rows and a largest score that of `toprank.solvers.sweeps`, where that is not the end.
 2. Working set: the positives and the threshold rows that score highest.
 3. Moves of two multipliers with the largest gain to second order, on the working set, until its own gap is small
    (`toprank.solvers._pair_moves`). Products of rows are kept up to `cache_size`; the rest is computed again.
@@ -29,9 +29,10 @@ from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
 from toprank.solvers.pair_newton import COST_OF_MOVE, FaceStep, SecondOrderStep
+from toprank.solvers.phases import joined
 from toprank.solvers.problem import DualPoint, Problem, Solution, WeightedRows
 from toprank.solvers.program_step import ProgramStep
-from toprank.solvers.sweeps import has_sweeps, swept
+from toprank.solvers.sweeps import has_sweeps, solve_by_sweeps
 from toprank.solvers.working_set import Products, WorkingSet
 
 # Positives whose mean is the first direction.
@@ -73,19 +74,27 @@ def solve_kernel_pairs(problem: KernelProblem, **options: Any) -> Solution:
 
 
 def solve_linear_pairs(
-    problem: Problem, *, tol: float = 1e-4, start: Solution | None = None, **options: Any
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int | None = None,
+    start: Solution | None = None,
+    verbose: int = 0,
+    **options: Any,
 ) -> Solution:
     """The pair method for rows and a direction w; sparse rows of a largest score are swept first."""
-    passes = 0.0
-    if has_sweeps(problem) and problem.start_point(start) is None:
-        point, passes = swept(problem)
-        start = Solution(np.zeros(0), 0.0, np.inf, 0.0, 0, False, {}, state=point)
-    products = RowProducts(problem.X)
-    solution = solve_pairs(problem, products, cache_size=_LINEAR_CACHE, tol=tol, start=start, **options)
-    solution.history["passes"] = [count + passes for count in solution.history["passes"]]
+    first = None
+    if has_sweeps(problem):
+        first = solve_by_sweeps(problem, tol=tol, max_iter=max_iter, verbose=verbose, start=start)
+        if first.converged or first.n_iter == max_iter:
+            return first
+        start, max_iter = first, None if max_iter is None else max_iter - first.n_iter
+    options = {"cache_size": _LINEAR_CACHE, "tol": tol, "max_iter": max_iter, "verbose": verbose, **options}
+    solution = solve_pairs(problem, RowProducts(problem.X), start=start, **options)
     w = problem.combine(solution.coef)
     scores = problem.scores(w)  # of w itself: those of products of rows may have lost digits
-    return solution.recertified(problem.primal(w, scores), solution.dual, tol, coef=w, scores=scores)
+    solution = solution.recertified(problem.primal(w, scores), solution.dual, tol, coef=w, scores=scores)
+    return solution if first is None else joined(first, solution, tol)
 
 
 class _PairSolver:

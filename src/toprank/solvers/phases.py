@@ -51,7 +51,7 @@ def solve_in_phases(
             if found is None or not found.coef.any() or is_one_of_several():
                 raise
             return replace(found, interrupted=True), phase.name
-        found = solution if found is None else _joined(found, solution, tol)
+        found = solution if found is None else joined(found, solution, tol)
         if found.converged or found.interrupted or (max_iter is not None and found.n_iter >= max_iter):
             break
         start = found
@@ -59,7 +59,7 @@ def solve_in_phases(
     return found, phase.name
 
 
-def _joined(first: Solution, second: Solution, tol: float) -> Solution:
+def joined(first: Solution, second: Solution, tol: float) -> Solution:
     """The better point and the better bound of two runs, the second of which came later."""
     best = first if first.primal < second.primal else second
     bound = first if first.dual > second.dual else second

@@ -1,17 +1,18 @@
-r"""A first point of the pair method for sparse rows: sweeps over single multipliers, as those of LIBLINEAR.
+r"""Sparse rows of a largest score: sweeps over single multipliers, as those of LIBLINEAR, with a certificate.
 
 A step costs the entries of one row, not a product with a working set. The sums of the multipliers have to be equal, so
-that no single one could be changed; a penalty ε/2 t² on the threshold takes that condition away, and
+that no single one could be changed; a penalty ε/2 (t − t₀)² takes that condition away, and
 
 .. math:: w = \frac1\alpha \Big( \sum_i u_i x_i - \sum_j b_j x_j \Big), \qquad
-          t = \frac1\epsilon \Big( \sum_j b_j - \sum_i u_i \Big)
+          t = t_0 + \frac1\epsilon \Big( \sum_j b_j - \sum_i u_i \Big)
 
-follow from the multipliers. With 1/ε as large as the mean ‖x‖²/α the sums are nearly equal, and the threshold is one
-feature more. In some sweeps it shows which rows matter; to find out the last of them takes hundreds, which the pair
-method does not need.
+follow from the multipliers. The last t is the next t₀ (the method of multipliers), so that the sums become equal in the
+end though the penalty is a weak one: a strong one would tie all multipliers to each other, and sweeps take long then.
 
-1. A sweep over all rows, in random order.
-2. Some over those with a multiplier; then again from 1, a few times.
+1. A sweep over all rows, in random order, then some over those with a multiplier.
+2. The multipliers with equal sums are a feasible dual point: a lower bound, and the point w for the objective.
+3. Stop when the relative gap is at most `tol`, or where it falls so slowly that the pair method is quicker; otherwise
+   t₀ = t, and again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from toprank.solvers._sweep import SweepRows, sweep
-from toprank.solvers.problem import DualPoint, Problem
+from toprank.solvers.incumbent import Incumbent
+from toprank.solvers.problem import DualPoint, Problem, Solution
 
-# How often all rows are swept, and how often those with a multiplier after each time.
-_ROUNDS, _SWEEPS = 4, 4
+# How often those with a multiplier are swept after each sweep of all rows.
+_SWEEPS = 6
+# Rounds, and in how many of them the gap has to halve.
+_ROUNDS, _PATIENCE = 200, 6
 
 
 def has_sweeps(problem: Problem) -> bool:
@@ -33,27 +37,82 @@ def has_sweeps(problem: Problem) -> bool:
     return issparse(problem.X) and of_largest and formulation.over == "negatives"
 
 
-def swept(problem: Problem) -> tuple[DualPoint | None, float]:
-    """A dual point, if there is one, and the passes over the data that it took."""
-    X, positive, surrogate = problem.X, problem.positive, problem.formulation.surrogate.pieces
-    squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    per_epsilon = float(squares.mean()) / problem.alpha
-    bend = np.zeros(len(positive))
-    most = np.full(len(positive), np.inf)
-    bend[positive] = surrogate.width / problem.positive_share
-    most[positive] = surrogate.max_slope * problem.positive_share
-    curvature = np.maximum(squares / problem.alpha + per_epsilon + bend, np.finfo(float).tiny)
-    rows = SweepRows(X.indptr, X.indices, X.data, np.where(positive, 1.0, -1.0), bend, curvature, most)
-    scales, rng = np.array([surrogate.shift, 1 / problem.alpha, per_epsilon]), np.random.default_rng(0)
-    w, multipliers, t, passes = np.zeros(X.shape[1]), np.zeros(len(positive)), 0.0, 0.0
-    for _ in range(_ROUNDS):
-        # 1. All rows.
-        t = sweep(rows, rng.permutation(len(positive)), w, multipliers, t, scales)
-        # 2. Those with a multiplier.
+def solve_by_sweeps(
+    problem: Problem, *, tol: float, max_iter: int | None = None, verbose: int = 0, start: Solution | None = None
+) -> Solution:
+    """What rounds of sweeps find, which need not be converged; its `state` is a dual point to go on from."""
+    incumbent = Incumbent.from_zero(problem, problem.X.shape[1], tol, verbose)
+    sweeps, gaps = _Sweeps(problem, problem.start_point(start)), [incumbent.gap]
+    while incumbent.n_iter < min(_ROUNDS, _ROUNDS if max_iter is None else max_iter):
+        incumbent.recorder.passes += sweeps.round()
+        incumbent.n_iter += 1
+        if (point := sweeps.point()) is None:
+            break
+        _certify(problem, incumbent, point)
+        gaps.append(incumbent.gap)
+        if incumbent.converged and incumbent.is_informative(gaps[-1]):
+            break
+        if len(gaps) > _PATIENCE and gaps[-1] > 0.5 * gaps[-1 - _PATIENCE]:
+            break
+    if not incumbent.recorder.rows["gap"]:
+        incumbent.record()
+    return incumbent.solution(state=sweeps.point(), scores=incumbent.scores)
+
+
+def _certify(problem: Problem, incumbent: Incumbent, point: DualPoint) -> None:
+    """Step 2."""
+    v = problem.combine(problem.signed(point.y, point.p))
+    bound, scale = problem.dual_value(point, float(v @ v))
+    incumbent.raise_bound(bound, point)
+    w, best = scale / problem.alpha * v, incumbent.coef
+    incumbent.advance(w, problem.scores(w), (float(best @ best), float(best @ w), float(w @ w)))
+    incumbent.recorder.passes += 2
+    incumbent.record()
+
+
+class _Sweeps:
+    """The multipliers, and w and t that follow from them; they begin with those of a dual point, or with zeros."""
+
+    def __init__(self, problem: Problem, point: DualPoint | None) -> None:
+        self.problem, positive, X = problem, problem.positive, problem.X
+        surrogate, n = problem.formulation.surrogate.pieces, len(positive)
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        # By far weaker than what ties a multiplier to w, but not than what ties all of them.
+        self.per_epsilon = float(squares.mean()) / (problem.alpha * np.sqrt(n))
+        bend, most = np.zeros(n), np.full(n, np.inf)
+        bend[positive] = surrogate.width / problem.positive_share
+        most[positive] = surrogate.max_slope * problem.positive_share
+        curvature = np.maximum(squares / problem.alpha + self.per_epsilon + bend, np.finfo(float).tiny)
+        self.signs = np.where(positive, 1.0, -1.0)
+        self.rows = SweepRows(X.indptr, X.indices, X.data, self.signs, bend, curvature, most)
+        self.scales = np.array([surrogate.shift, 1 / problem.alpha, self.per_epsilon])
+        self.rng = np.random.default_rng(0)
+        self.w, self.multipliers, self.t = np.zeros(X.shape[1]), np.zeros(n), 0.0
+        if point is not None:
+            self._begin_at(point)
+
+    def _begin_at(self, point: DualPoint) -> None:
+        problem = self.problem
+        on_rows = problem.signed(point.y, point.p)
+        v = problem.combine(on_rows)
+        _, scale = problem.dual_value(point, float(v @ v))
+        self.multipliers, self.w = scale * np.abs(on_rows), scale / problem.alpha * v
+        self.t = problem.threshold_at(problem.scores(self.w))
+
+    def round(self) -> float:
+        """Steps 3 and 1: sweeps from the new t₀; returns the passes over the data."""
+        rows, multipliers, n = self.rows, self.multipliers, len(self.multipliers)
+        self.t -= self.per_epsilon * float(self.signs @ multipliers)
+        self.t = sweep(rows, self.rng.permutation(n), self.w, multipliers, self.t, self.scales)
+        n_swept = n
         for _ in range(_SWEEPS):
             active = np.flatnonzero(multipliers)
-            t = sweep(rows, rng.permutation(active), w, multipliers, t, scales)
-            passes += len(active) / len(positive)
-    u, b = multipliers[positive], multipliers[problem.threshold_rows]
-    is_point = 0 < float(u.sum()) < np.inf and 0 < float(b.sum()) < np.inf
-    return DualPoint(u, b / b.sum()) if is_point else None, passes + _ROUNDS
+            self.t = sweep(rows, self.rng.permutation(active), self.w, multipliers, self.t, self.scales)
+            n_swept += len(active)
+        return n_swept / n
+
+    def point(self) -> DualPoint | None:
+        """The dual point, if no sum is zero or has overflowed."""
+        u, b = self.multipliers[self.problem.positives], self.multipliers[self.problem.threshold_rows]
+        is_point = 0 < float(u.sum()) < np.inf and 0 < float(b.sum()) < np.inf
+        return DualPoint(u, b / b.sum()) if is_point else None
