@@ -45,11 +45,9 @@ class Part:
         """Whether a training row has trees that it has not helped to grow."""
         return self.is_frozen or self.source.is_bagged
 
-    def unseen(self, n_rows: int) -> Mask:
-        """Which trees each training row has not helped to grow."""
-        if self.is_frozen:
-            return np.ones((n_rows, len(self.source.n_leaves)), bool)
-        return ~self.source.seen(n_rows)
+    def unseen(self, n_rows: int) -> Mask | None:
+        """Which trees each training row has not helped to grow; None: all of a frozen ensemble, none of boosting."""
+        return ~self.source.seen(n_rows) if self.source.is_bagged and not self.is_frozen else None
 
 
 @dataclass(frozen=True)
@@ -129,9 +127,14 @@ class Grove:
             if part.source.trees is not None:
                 part.source.trees.forget_steps()
 
-    def unseen(self, n_rows: int) -> Mask:
-        """Which trees each training row has not helped to grow."""
-        return np.hstack([part.unseen(n_rows) for part in self.parts])
+    def unseen(self, n_rows: int) -> Mask | None:
+        """Which trees each training row has not helped to grow, and those of ensembles where all count; None: all."""
+        masks = [part.unseen(n_rows) for part in self.parts]
+        if len(masks) == 1 or all(mask is None for mask in masks):
+            return masks[0]
+        sizes = [len(part.source.n_leaves) for part in self.parts]
+        filled = [np.ones((n_rows, n), bool) if mask is None else mask for mask, n in zip(masks, sizes, strict=True)]
+        return np.hstack(filled)
 
     def check_honest(self) -> None:
         """Refuse leaves of ensembles of which all trees have seen all rows."""

@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from toprank.arrays import Floats, Rows
 from toprank.estimators._base import TopClassifier
+from toprank.estimators.budget_threshold import smallest_threshold
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.matrices.leaves import LeafMatrix
 from toprank.metrics.roc import tpr_at_fpr
@@ -139,7 +140,7 @@ class Choice:
         """The score of the best candidate above which is the budget, by heads that have not seen the rows."""
         if len(best.scores) < len(rows.weights):  # a head of fewer rows scores on another scale
             (best,) = Jury.of(rows, self.budget, random, all_rows=True).judged(head, [best.candidate])
-        return upper_quantile(best.scores[~rows.positive], rows.weights[~rows.positive], self.budget)
+        return smallest_threshold(best.scores[~rows.positive], rows.weights[~rows.positive], self.budget)
 
 
 def chosen(candidates: Sequence[Judged], n_positives: int) -> Judged:
@@ -184,13 +185,6 @@ def is_linear_and_convex(head: Any) -> bool:
     return (
         isinstance(head, TopClassifier) and getattr(head, "kernel", "linear") == "linear" and not head.false_positives
     )
-
-
-def upper_quantile(scores: Floats, weights: Floats, share: float) -> float:
-    """The least of the scores above which there is at most the share of all weights."""
-    order = np.argsort(-scores, kind="stable")
-    above = np.cumsum(weights[order]) / weights.sum()
-    return float(scores[order[np.searchsorted(above, share, side="right").clip(max=len(order) - 1)]])
 
 
 def fitted(head: Any, candidate: Candidate, rows: TrainingLeaves) -> Any:

@@ -87,25 +87,23 @@ def training_leaves(
     grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState, say: Say = tell
 ) -> tuple[TrainingLeaves, list[Prior]]:
     """The leaves of the training rows, and the priors of the ensembles that are one."""
-    regrown = _without_each_fold(grove, X, positive, weights, random, say)
+    fold_of, regrown = _without_each_fold(grove, X, positive, weights, random, say)
     priors, columns = [], []
     for number, part in enumerate(grove.parts):
         if not part.is_prior:
             continue
         scores = _scores(part, X)
-        for out, other in [] if part.has_unseen else regrown:
+        for fold, other in [] if part.has_unseen else enumerate(regrown):
+            out = np.flatnonzero(fold_of == fold)
             scores[out] = _scores(other.parts[number], _safe_indexing(X, out))
         priors.append(Prior(part.source.leaf_values(), float(scores.mean()), float(scores.std()) or 1.0))
         columns.append((scores - priors[-1].centre) / priors[-1].scale)
     whole, honest = _leaves_with_values(grove, X)
-    can_be_honest = all(part.has_unseen for part in grove.parts if part.gets_values)
-    to_judge = [] if can_be_honest else regrown  # heads are then judged by trees that were grown without the fold
-    found = TrainingLeaves(
-        whole, honest, np.stack(columns, axis=1), positive, weights,
-        can_be_honest=can_be_honest,
-        fold_of=_fold_of([out for out, _ in to_judge]),
-        of_folds=tuple(_leaves_with_values(other, X) for _, other in to_judge),
-    )  # fmt: skip
+    found = TrainingLeaves(whole, honest, np.stack(columns, axis=1), positive, weights)
+    if not all(part.has_unseen for part in grove.parts if part.gets_values):
+        # heads are judged by trees that were grown without the fold
+        of_folds = tuple(_leaves_with_values(other, X) for other in regrown)
+        found = replace(found, can_be_honest=False, fold_of=fold_of, of_folds=of_folds)
     return found, priors
 
 
@@ -131,34 +129,18 @@ def fold_numbers(positive: Mask, n_folds: int, random: np.random.RandomState) ->
 
 def _without_each_fold(
     grove: Grove, X: Any, positive: Mask, weights: Floats, random: np.random.RandomState, say: Say
-) -> list[tuple[Rows, Grove]]:
-    """The rows of each fold, and the grove grown without them; none where every row has trees to be judged by."""
+) -> tuple[Rows | None, list[Grove]]:
+    """The fold of each row, and the groves grown without each fold; none where every row has trees to be judged by."""
     if all(part.has_unseen for part in grove.parts):
-        return []
+        return None, []
     numbers, found = fold_numbers(positive, _FOLDS, random), []
     n_folds = int(numbers.max()) + 1
     for fold in range(n_folds):
         kept, place = np.flatnonzero(numbers != fold), f" without fold {fold + 1} of {n_folds}"
         of_kept = weights[kept] if np.ptp(weights) else None
         labels = positive[kept].astype(np.int64)
-        without = grove.regrown(_safe_indexing(X, kept), labels, of_kept, said_with(say, place))
-        found.append((np.flatnonzero(numbers == fold), without))
-    return found
-
-
-def _fold_of(folds: Sequence[Rows]) -> Rows | None:
-    """The fold of each row, if there are folds."""
-    if not folds:
-        return None
-    numbers = np.empty(sum(map(len, folds)), np.intp)
-    for number, rows in enumerate(folds):
-        numbers[rows] = number
-    return numbers
-
-
-def _unseen(part: Part, n_rows: int) -> Mask | None:
-    """Which trees each training row has not helped to grow; None: all trees count for all rows."""
-    return part.unseen(n_rows) if part.source.is_bagged and not part.is_frozen else None
+        found.append(grove.regrown(_safe_indexing(X, kept), labels, of_kept, said_with(say, place)))
+    return numbers, found
 
 
 def _scores(part: Part, X: Any) -> Floats:
@@ -166,7 +148,7 @@ def _scores(part: Part, X: Any) -> Floats:
 
     Some rows at a time: their leaves are not needed again.
     """
-    source, unseen = part.source, _unseen(part, X.shape[0])
+    source, unseen = part.source, part.unseen(X.shape[0])
     values = source.leaf_values() * np.sqrt(len(source.n_leaves))
     scores, drawn_always = np.empty(X.shape[0]), np.empty(X.shape[0], bool)
     for rows in gen_batches(X.shape[0], _BLOCK_ROWS):
@@ -182,14 +164,8 @@ def _leaves_with_values(grove: Grove, X: Any) -> tuple[LeafMatrix, LeafMatrix]:
     """All and honest leaves in the trees of the ensembles whose leaves get values."""
     chosen = Grove(tuple(part for part in grove.parts if part.gets_values))
     whole = LeafMatrix.of(chosen.leaf_numbers(X), chosen.n_leaves)
-    masks = [_unseen(part, len(whole)) for part in chosen.parts]
-    if all(mask is None for mask in masks):
-        return whole, whole
-    unseen = [
-        np.ones((len(whole), len(part.source.n_leaves)), bool) if mask is None else mask
-        for part, mask in zip(chosen.parts, masks, strict=True)
-    ]
-    return whole, LeafMatrix.of(whole.leaves, chosen.n_leaves, unseen[0] if len(unseen) == 1 else np.hstack(unseen))
+    unseen = chosen.unseen(len(whole))
+    return whole, whole if unseen is None else LeafMatrix.of(whole.leaves, chosen.n_leaves, unseen)
 
 
 def new_leaf_values(grove: Grove, coef: NDArray[Any], freedom: float, priors: Sequence[Prior]) -> tuple[Floats, float]:
