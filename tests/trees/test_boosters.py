@@ -139,6 +139,8 @@ def test_contributions_on_trees_of_a_library_are_those_of_shap(library, is_boost
     contributions, mean = model.contributions(X[:20])
     assert contributions.shape == (20, X.shape[1])
     np.testing.assert_allclose(contributions.sum(axis=1) + mean, model.decision_function(X[:20]), atol=1e-5)
+    with pytest.raises(ValueError, match="there are no rows to explain; pass one at least"):
+        model.contributions(X[:0])
     top = model.decision_function(X).argmax()
     assert reasons(model, X[[top]], n=1)[0][0].contribution == model.contributions(X[[top]])[0].max()
     values, base = _shap_values(getattr(model, f"to_{library}")(), X[:20])

@@ -47,6 +47,8 @@ def as_xgboost(forest: Any) -> Any:
 def contributions_by_library(forest: Any, X: Any) -> tuple[Floats, float]:
     """Shapley values of features and the mean score, as the library says them that the trees are of."""
     kind = _kind_of_source(forest)
+    if X.shape[0] == 0:
+        raise InputError.saying("there are no rows to explain; pass one at least")
     if kind is LightGBM:
         found = as_lightgbm(forest).predict(X, pred_contrib=True)
     elif kind is XGBoost:
@@ -58,7 +60,7 @@ def contributions_by_library(forest: Any, X: Any) -> tuple[Floats, float]:
             "is known how many rows go each way", "use one of these, or {trees=None}",
         )  # fmt: skip
     found = np.asarray(found.toarray() if issparse(found) else found, dtype=np.float64)
-    return found[:, :-1], float(found[0, -1]) if len(found) else 0.0
+    return found[:, :-1], float(found[0, -1])
 
 
 def ways_out(forest: Any) -> str:
