@@ -5,7 +5,8 @@ import pytest
 
 from baselines.oracles import average_precision_planes, largest_plane, partial_auc_planes, two_classes
 from toprank import DegenerateSolutionWarning, TopPush, load, save
-from toprank.baselines import SVMMAP, SVMpAUC
+from toprank.baselines import SVMMAP, SVMpAUC, cutting_planes
+from toprank.baselines._risk import RiskValue
 from toprank.baselines.cutting_planes import simplex_minimum
 from toprank.baselines.svm_map import AveragePrecisionRisk
 from toprank.baselines.svm_pauc import PartialAUCRisk
@@ -119,11 +120,36 @@ def test_the_quadratic_program_of_the_planes(rng):
     assert mu @ slack - slack.min() <= 1e-10
 
 
+def test_planes_in_the_place_of_forgotten_ones(rng, monkeypatch):
+    monkeypatch.setattr(cutting_planes, "_PATIENCE", 6)
+    planes, w = cutting_planes.Planes(60), np.zeros(60)
+    for n in range(100):
+        planes.add(rng.normal(size=60), rng.normal())
+        w, bound = planes.minimum(0.5)
+        assert len(planes.share) <= n + 2
+    n = len(planes.share)
+    assert 32 < n < 100  # more than there was room for at first, and some were forgotten
+    slopes, offsets = planes.slopes[:n], planes.offsets[:n]
+    np.testing.assert_allclose(planes.products[:n, :n], slopes @ slopes.T, atol=1e-12)
+    assert not slopes[0].any()
+    assert offsets[0] == 0.0
+    assert 0.25 * w @ w + np.max(slopes @ w + offsets) == pytest.approx(bound, rel=1e-9)
+
+
 def test_an_outlier_that_no_direction_gets_below_leaves_nothing():
     X = np.array([[0.0], [1.0], [2.0], [-9.0], [9.0]])
     with pytest.warns(DegenerateSolutionWarning, match="ranks nothing: lower alpha, or raise max_fpr"):
         assert SVMpAUC().fit(X, [0, 1, 1, 0, 0]).coef_ == 0
     SVMpAUC(max_fpr=1.0).fit(X, [0, 1, 1, 0, 0])
+
+
+def test_zero_is_not_left_for_a_gain_by_rounding():
+    def risk(scores):  # a constant, but for rounding at zero
+        return RiskValue(1.0 if scores.any() else 1.0 + 4e-16, np.full(1, -1e-9))
+
+    found = cutting_planes.solve_cutting_planes(np.ones((1, 1)), risk, 1000.0, tol=1e-4, max_iter=9)
+    assert found.w == 0.0
+    assert found.objective == 1.0 + 4e-16
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ _PATIENCE = 30
 _ROOM = 32
 # Iterations without any gain after which rounding errors leave nothing to gain.
 _STALLED = 20
+# Share of the objective at w = 0 below which a difference from it is rounding.
+_NO_GAIN = 64 * float(np.finfo(float).eps)
 # Part of the largest violation of the optimality of the model that may be rounding.
 _ROUNDING = 1e-13
 
@@ -142,7 +144,7 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
         # 2. The best point towards it.
         way = Way(risk, alpha, scores, new_scores, (float(best @ best), float(best @ w), float(w @ w)))
         found = way.best(at_best)
-        if found.value < primal:
+        if found.value < primal and at_zero - found.value > _NO_GAIN * at_zero:
             best, scores = best + found.share * (w - best), way.scores(found.share)
             primal, at_best = found.value, found.point
         # 3. The certificate.
