@@ -162,7 +162,7 @@ KERNEL = {
 PAIRWISE = {
     **{f"{name}, logistic": _pairs(name, "logistic") for name in ("Auto-MPG", "Airplane", "Abalone")},
     **{f"{name}, squared hinge": _pairs(name, "squared_hinge") for name in ("Auto-MPG", "Airplane")},
-    "Auto-MPG, hinge": _pairs("Auto-MPG", "hinge"),
+    **{f"{name}, hinge": _pairs(name, "hinge") for name in ("Auto-MPG", "Airplane")},
     "RandPoly-60, logistic": _pairs("RandPoly-60", "logistic"),
 }
 PROBLEMS = LINEAR | KERNEL | PAIRWISE

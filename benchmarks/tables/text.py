@@ -58,7 +58,7 @@ def notes_of(part: Table | Figure) -> list[str]:
     notes = [*part.notes]
     if isinstance(part, Table):
         if left_out := not_run(part, part.experiment.results()):
-            notes.append(f"Not run, for the time that it takes: {left_out}.")
+            notes.append(f"Not run, for want of computing time: {left_out}.")
         notes += [f"{APART} {name}: {reason}." for name, reason in part.apart.items()]
     return [f"- {note}" for note in notes]
 
