@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import wilcoxon
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "howto" / "worth-at-the-top.md"
@@ -59,20 +60,36 @@ def test_ranks_duels_and_what_is_missing(tables, tmp_path):
     text = tables.rendered(path)
     assert "| LightGBM | 1 : 1 : 1 | -0.083 |" in text
     assert "is ahead of tuned LightGBM on 1 of 3 sets" in text
-    assert "unfinished (1 of a, 2 of b, 2 of c)" in text
+    assert "| TopForest | 2 | 2 | 2 |\n| unfinished | 1 | 0 | 0 |" in text
+    assert "### With" not in text
 
 
-def test_methods_of_fewer_splits_are_compared_on_the_first_ones(tables, tmp_path):
+@pytest.mark.parametrize("seed", range(3))
+def test_the_signed_rank_test_is_that_of_scipy(tables, seed):
+    difference = np.random.default_rng(seed).integers(-3, 5, 9) / 8  # ties and zeros
+    assert tables.signed_rank_p(difference) == pytest.approx(wilcoxon(difference).pvalue, abs=1e-12)
+    assert tables.signed_rank_p(np.zeros(3)) == 1.0
+
+
+def test_methods_of_fewer_splits_are_compared_on_those_that_all_share(tables, tmp_path):
     lines = [{"versions": {"numpy": "1"}, "cores": 2, "date": "2026-01-01 00:00"}]
-    for name in ("a", "b"):
+    for name, n_slow, n_slower in (("a", 3, 3), ("b", 4, 1)):
         for split in range(1, 6):
-            lines.append(line(name, "TopForest", split, [0.5 if split <= tables.FIRST else 0.0] * 5))
+            lines.append(line(name, "TopForest", split, [0.5 if split <= 3 else 0.0] * 5))
             lines.append(line(name, "LightGBM", split, [0.25] * 5))
-        lines += [line(name, "slow one", split, [0.75] * 5) for split in range(1, tables.FIRST + 1)]
+        lines += [line(name, "slow one", split, [0.75] * 5) for split in range(1, n_slow + 1)]
+        lines += [line(name, "slower one", split, [0.875] * 5) for split in range(1, n_slower + 1)]
     path = tmp_path / "results.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    all_splits, first_ones = tables.rendered(path).split("### With slow one: the first 3 splits of every set")
+    all_splits, rest = tables.rendered(path).split("### With slow one: the splits that all were run on\n")
+    on_both, on_one = rest.split("### With slower one: the splits that all were run on, without b\n")
     assert "| TopForest | **0.300** | **0.300** |" in all_splits
     assert "| slow one |" not in all_splits
-    assert "| TopForest | 0.500 | 0.500 |" in first_ones
-    assert "| slow one | **0.750** | **0.750** |" in first_ones
+    assert "| TopForest | 0.500 | 0.375 |" in on_both
+    assert "| slow one | **0.750** | **0.750** |" in on_both
+    assert "| splits | 3 | 4 |" in on_both
+    assert "| slower one |" not in on_both
+    assert "| TopForest | 0.500 | 0.500 | 3.00 | 3.00 |" in on_one
+    assert "| slow one | 0.750 | 0.750 | 2.00 | 2.00 |" in on_one
+    assert "| slower one | **0.875** | 0.875 | 1.00 | 1.00 |" in on_one
+    assert "| TopForest | 5 | 5 |\n| slow one | 3 | 4 |\n| slower one | 3 | 1 |" in on_one
