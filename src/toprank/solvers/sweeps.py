@@ -23,11 +23,12 @@ from scipy.sparse import issparse
 from toprank.solvers._sweep import SweepRows, sweep
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import DualPoint, Problem, Solution
+from toprank.solvers.traits import ROWS_IN_MEMORY
 
 # How often those with a multiplier are swept after each sweep of all rows.
 _SWEEPS = 6
-# Rounds, and in how many of them the gap has to halve.
-_ROUNDS, _PATIENCE = 200, 6
+# Rounds, and in how many of them the gap has to halve; more where the pair method could not keep its products.
+_ROUNDS, _PATIENCE, _LONG_PATIENCE = 200, 6, 30
 
 
 def has_sweeps(problem: Problem) -> bool:
@@ -52,7 +53,8 @@ def solve_by_sweeps(
         gaps.append(incumbent.gap)
         if incumbent.converged and incumbent.is_informative(gaps[-1]):
             break
-        if len(gaps) > _PATIENCE and gaps[-1] > 0.5 * gaps[-1 - _PATIENCE]:
+        patience = _PATIENCE if np.count_nonzero(sweeps.multipliers) <= ROWS_IN_MEMORY else _LONG_PATIENCE
+        if len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             break
     if not incumbent.recorder.rows["gap"]:
         incumbent.record()
