@@ -7,7 +7,7 @@ as no positive changes its piece:
 
 1. Cuts: the constraints of the threshold rows that score highest at the best and the newest point, and all before.
 2. The quadratic of the pieces on which the positives are, under the cuts: non-negative least squares in the multipliers
-   b of the cuts, of which those of the last round are a first guess.
+   b of the cuts.
 3. The slopes u of the loss at its solution, and b, are a dual point: a lower bound.
 4. One pass for the scores of all rows; the best point on the segment from the best so far is the new best.
 
@@ -17,9 +17,9 @@ Where pieces and cuts settle, the solution is exact: mostly after two to seven r
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.optimize import nnls
 
-from toprank.arrays import Floats, Mask, Rows
+from toprank.arrays import Floats
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 from toprank.solvers.incumbent import Incumbent
@@ -35,8 +35,6 @@ _ROUNDS = 20
 _READINGS = 4
 # Share of a step below which the best point on the way takes the place of its end.
 _SHORT = 0.1
-# Share of the largest slope at zero up to which a slope is rounding.
-_FLAT = 1e-12
 
 
 def has_cuts(problem: Problem) -> bool:
@@ -59,8 +57,7 @@ class CutNewton:
         self.surrogate: PiecewiseQuadratic = problem.formulation.surrogate.pieces
         self.n_cuts = min(max(_LEAST_CUTS, problem.X.shape[1] + _MORE_CUTS), len(problem.threshold_rows))
         self.positives = _extended(problem.X[problem.positives])
-        self.rows = np.zeros(0, np.intp)
-        self.cuts, self.is_active = np.zeros((0, self.positives.shape[1])), np.zeros(0, dtype=bool)
+        self.rows, self.cuts = np.zeros(0, np.intp), np.zeros((0, self.positives.shape[1]))
 
     def run(self, at: Floats, max_iter: int) -> bool:
         """Rounds from the scores of a point until the gap is at most the tolerance.
@@ -104,7 +101,6 @@ class CutNewton:
         if len(new):
             self.rows = np.concatenate([self.rows, new])
             self.cuts = np.concatenate([self.cuts, _extended(self.problem.X[self.problem.threshold_rows[new]])])
-            self.is_active = np.concatenate([self.is_active, np.zeros(len(new), dtype=bool)])
 
     def _step(self, scores: Floats) -> Floats | None:
         """The solution of the quadratic at a point, or None if there is none; raises the bound."""
@@ -119,9 +115,11 @@ class CutNewton:
         H.reshape(-1)[:: len(H) + 1][:-1] += problem.alpha
         factor = Cholesky(H)
         half = factor.half_solve(np.column_stack([self.cuts.T, (surrogate.shift * h + beyond) @ self.positives]))
-        b = nonnegative_least_squares(half[:, :-1], half[:, -1], self.is_active)
+        b = _multipliers(half[:, :-1], half[:, -1])
+        if b is None:
+            return None
         solution = factor.back_solve(half[:, -1] - half[:, :-1] @ b)
-        self.is_active, total = b > 0, float(b.sum())
+        total = float(b.sum())
         if not 0 < total < np.inf or not np.isfinite(solution).all():
             return None
         # the last column is −1, so that the products are s − t
@@ -138,48 +136,14 @@ class CutNewton:
         self.incumbent.raise_bound(problem.dual_value(point, float(v @ v))[0], point)
 
 
-def nonnegative_least_squares(G: Floats, r: Floats, guess: Mask) -> Floats:
-    """The b ≥ 0 of the least ‖r − G b‖ (Lawson and Hanson), from a guess which of them are positive.
-
-    It ends where columns are dependent, at the best point so far.
-    """
-    M, slopes_at_zero = G.T @ G, r @ G
-    flat = _FLAT * max(float(np.abs(slopes_at_zero).max()), np.finfo(float).tiny)
-    b, free = np.zeros(len(guess)), np.flatnonzero(guess)
-    while len(free):  # what the guess leaves
-        found = _minimiser(M, slopes_at_zero, free)
-        if found is not None and found.min() > 0:
-            b[free] = found
-            break
-        free = free[found > 0] if found is not None else free[:0]
-    for _ in range(3 * len(guess)):
-        slopes = slopes_at_zero - M @ b
-        slopes[free] = -np.inf
-        steepest = int(slopes.argmax())
-        if not slopes[steepest] > flat:
-            break
-        free = np.append(free, steepest)
-        while True:
-            found = _minimiser(M, slopes_at_zero, free)
-            if found is None:
-                return b
-            at = b[free]
-            if found.min() > 0:
-                b[free] = found
-                break
-            falling = found <= 0
-            reach = np.min(at[falling] / np.maximum(at[falling] - found[falling], np.finfo(float).tiny))
-            at += min(float(reach), 1.0) * (found - at)
-            at[falling & (at <= _FLAT * at.max())] = 0.0
-            b[free] = np.maximum(at, 0.0)
-            free = free[b[free] > 0]
-    return b
-
-
-def _minimiser(M: Floats, slopes: Floats, free: Rows) -> Floats | None:
-    """The minimiser over the free ones alone; None if their columns are dependent."""
-    _, solution, failed = lapack.dposv(M[free[:, None], free], slopes[free])
-    return None if failed else np.asarray(solution)
+def _multipliers(G: Floats, r: Floats) -> Floats | None:
+    """The b ≥ 0 of the least ‖r − G b‖; None where numbers are beyond the range, or columns so alike that it cycles."""
+    if not (np.isfinite(G).all() and np.isfinite(r).all()):
+        return None
+    try:
+        return np.asarray(nnls(G, r)[0])
+    except RuntimeError:  # too many iterations
+        return None
 
 
 def _extended(rows: Floats) -> Floats:
