@@ -40,18 +40,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "selection": {"base", "decision", "estimators", "inspection", "matrices", "metrics", "pairwise"},
     "plots": {"decision", "inspection", "ranking"},
     "report": {"decision", "explanation", "inspection", "metrics", "persistence", "plots", "ranking"},
+    "compilation": set(),
     "demo": {"datasets", "metrics", "persistence"},
     # matrices: rows in blocks, which stay in their file
     "files": {"decision", "explanation", "inspection", "matrices", "metrics", "persistence", "ranking", "selection"},
     "deployment": {"base", "blending", "decision", "files", "inspection", "matrices", "ranking", "trees"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
-        "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",
+        "compilation", "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",
         "selection", "streams",
     },
 }  # fmt: skip
 # Rooms that may ask for public names of the package itself, which loads them when they are used.
-FRONT = {"boosting", "cli", "demo", "persistence", "report"}
+FRONT = {"boosting", "cli", "compilation", "demo", "persistence", "report"}
 
 
 def _room(module: str) -> str:

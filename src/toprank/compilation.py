@@ -97,7 +97,11 @@ def compile_loops(only: str = "") -> Iterator[tuple[str, int]]:
     from toprank.compiled import counted
 
     if not any(name.startswith(only) for name in CASES):
-        raise InputError.of("only", only, "must begin the name of a method", "use one of " + "; ".join(CASES))
+        raise InputError.saying(
+            "{only} must begin the name of a method, got {text!r}; use one of {names}",
+            text=only,
+            names="; ".join(CASES),
+        )
     with tempfile.TemporaryDirectory() as folder:
         rows = FewRows(folder)
         for name, case in CASES.items():

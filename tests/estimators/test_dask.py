@@ -204,6 +204,7 @@ def traffic(monkeypatch):
 @pytest.mark.usefixtures("small_working_sets")
 def test_what_a_round_sends_does_not_grow_with_the_rows(traffic, monkeypatch):
     monkeypatch.setattr(BlockRowChoice, "largest_part", 400)
+    monkeypatch.setattr(newton, "_WINDOWS", (800, 800))  # a small part of the rows of the threshold
     sent = {}
     for n in (16_000, 128_000):
         X, y = rows(n, share=60 / n)

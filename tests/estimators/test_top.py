@@ -186,7 +186,7 @@ def test_a_collapse_is_not_hidden_by_rounding(model, surrogate):
 
 @pytest.mark.parametrize(
     "model",
-    [TopPush(max_iter=1), PatMat(tau=0.1, alpha=1e12, solver="sgd", max_iter=1, random_state=0)],
+    [TopPush(surrogate="hinge", max_iter=1), PatMat(tau=0.1, alpha=1e12, solver="sgd", max_iter=1, random_state=0)],
     ids=["can collapse, not proved", "cannot collapse"],
 )
 def test_zero_is_never_silent(model):

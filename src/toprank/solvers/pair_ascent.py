@@ -43,6 +43,8 @@ _ROWS_AT_ONCE = 400
 _FAILURES = 5
 # Moves without any limit by the caller, in all and for each row.
 _MOVES, _MOVES_A_ROW = 100_000, 2000
+# Sum of multipliers beyond which the moves have no end.
+_MOST = 1e100
 # Megabytes for the products of the rows of a linear problem.
 _LINEAR_CACHE = 1000.0
 
@@ -231,13 +233,13 @@ class _PairSolver:
             done, optimal = dual.ascend(steps)
             incumbent.n_iter += done
             spent += COST_OF_MOVE * done * dual.size
-            if optimal or incumbent.n_iter >= self.max_iter:
+            if optimal or incumbent.n_iter >= self.max_iter or not _in_range(dual):
                 break
             if dual.gap() > tol and self.second_order.share * spent >= self.second_order.cost(dual):
                 self.second_order(dual, least)
                 spent = 0.0
             is_solved = dual.gap() <= tol
-        if not all(0 < float(multipliers.sum()) < np.inf for multipliers in (dual.u, dual.b)):
+        if not _in_range(dual):
             return False
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return True
@@ -259,3 +261,8 @@ class _PairSolver:
         """Against rounding: equal sums, and no multiplier above its bound."""
         total = float(self.u.sum())
         self.b = within_caps(self.b * (total / float(self.b.sum())), self.terms.caps * total, total)
+
+
+def _in_range(dual: WorkingSetDual) -> bool:
+    """Whether there are multipliers, and they have not grown without end: squares of such are beyond the range."""
+    return all(0 < float(multipliers.sum()) < _MOST for multipliers in (dual.u, dual.b))

@@ -82,9 +82,9 @@ def _one_source(forest: Any, kind: type, library: str) -> Any:
         return forest.sources_[0]
     way = ways_out(forest)
     raise InputError.saying(
-        "the trees are not those of one model of {library}; fit with {trees} as one frozen model of {library}"
-        + (f", or use {way}" if way else ""),
+        "the trees are not those of one model of {library}; fit with {trees} as one frozen model of {library}{or_so}",
         library=library,
+        or_so=f", or use {way}" if way else "",
     )
 
 
