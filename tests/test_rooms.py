@@ -47,8 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "deployment": {"base", "blending", "decision", "files", "inspection", "matrices", "ranking", "trees"},
     "streams": {"files", "inspection", "metrics", "online", "persistence"},
     "cli": {
-        "compilation", "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking", "report",
-        "selection", "streams",
+        "compilation", "decision", "demo", "deployment", "files", "inspection", "online", "persistence", "ranking",
+        "report", "selection", "streams",
     },
 }  # fmt: skip
 # Rooms that may ask for public names of the package itself, which loads them when they are used.
