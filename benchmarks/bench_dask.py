@@ -8,13 +8,13 @@ of the clock, best of three, but `overhead`, which is the processor time of one 
 
 from __future__ import annotations
 
-import pickle
 import resource
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dask
 import dask.array as da
@@ -22,6 +22,11 @@ import numpy as np
 
 from toprank import TauFPL
 from toprank.datasets import make_imbalanced
+from toprank.solvers.block_problem import BlockProblem
+from toprank.solvers.incumbent import Incumbent
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 
 def rows(n: int, d: int, n_positive: int, n_blocks: int = 8) -> tuple:
@@ -47,29 +52,42 @@ def best(fit: Callable[[], object], clock: Callable[[], float], n: int = 3) -> f
 
 
 def traffic(largest: int) -> None:
-    """What the client receives in a round, as n grows."""
-    compute, sent = dask.compute, []
+    """What two workers send in a round, to the client and to each other, as n grows: by Dask's own counter."""
+    from distributed import Client, LocalCluster
 
-    def counting(*tasks: object, **options: object) -> object:
-        found = compute(*tasks, **options)
-        sent.append(sum(len(pickle.dumps(part, 5)) for part in found))
-        return found
+    record, sent = Incumbent.record, []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
 
-    dask.compute = counting
-    print("rows      rounds  trips  passes  KB a round")
-    n = 50_000
-    while n <= largest:
-        _, _, X, y = rows(n, 20, 300)
-        sent.clear()
-        found = model().fit(X, y)
-        rounds = len(found.history_["gap"])
-        print(f"{n:<9,} {rounds:6} {len(sent):6} {found.history_['passes'][-1]:7.1f} {sum(sent) / rounds / 1e3:11.0f}")
-        n *= 2
+        def so_far() -> int:
+            return sum(client.run(_sent_by).values())
+
+        def recorded(incumbent: Incumbent) -> None:
+            record(incumbent)
+            if isinstance(incumbent.problem, BlockProblem):
+                sent.append(so_far())
+
+        Incumbent.record = recorded
+        print("rows      rounds  passes  KB in the first round, in each other")
+        n = 50_000
+        while n <= largest:
+            _, _, X, y = rows(n, 20, 300)
+            sent[:] = [so_far()]
+            found = model().fit(X, y)
+            each = "  ".join(f"{size / 1e3:.0f}" for size in np.diff(sent))
+            print(f"{n:<9,} {len(sent) - 1:6} {found.history_['passes'][-1]:7.1f}  {each}", flush=True)
+            n *= 2
+
+
+def _sent_by(dask_worker: Worker) -> int:
+    return dask_worker.transfer_outgoing_bytes_total
 
 
 def overhead(n: int) -> None:
     """The processor time of one thread against that in memory."""
-    X, y, in_blocks, labels = rows(n, 50, n // 100)
+    X, y, in_blocks, labels = rows(n, 50, n // 100, max(8, n // 250_000))
     with dask.config.set(scheduler="synchronous"):
         inside = best(partial(model().fit, X, y), time.process_time)
         blocks = best(partial(model().fit, in_blocks, labels), time.process_time)
@@ -113,21 +131,29 @@ def files(n: int, folder: Path) -> list[Path]:
 
 def on_disk(paths: list[Path]) -> tuple:
     """The rows and labels of files, which are read for each pass."""
-    rows = [da.from_delayed(dask.delayed(np.load)(path), (ON_DISK, COLUMNS), np.float32) for path in paths]
+    rows = [da.from_delayed(dask.delayed(_rows_of)(path), (ON_DISK, COLUMNS), np.float32) for path in paths]
     labels = [da.from_array(np.load(path.with_suffix(".labels.npy"))) for path in paths]
     return da.concatenate(rows), da.concatenate(labels)
 
 
+_read: list[Path] = []
+
+
+def _rows_of(path: Path) -> np.ndarray:
+    _read.append(path)
+    return np.load(path)
+
+
 def most_memory() -> float:
     """The most memory that this process has had, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def disk(n: int, folder: Path) -> None:
     """Rows that stay on disk: passes, memory, and time against one pass of reading."""
     paths = files(n, folder)
     start = time.perf_counter()
-    dask.compute(*[dask.delayed(_read)(path) for path in paths])
+    dask.compute(*[dask.delayed(_last_of)(path) for path in paths])
     reading = time.perf_counter() - start
     X, y = on_disk(paths)
     start = time.perf_counter()
@@ -140,7 +166,7 @@ def disk(n: int, folder: Path) -> None:
     print(f"in one memory, {len(some) * ON_DISK:,} of the rows: {inside.history_['passes'][-1]:.1f} passes")
 
 
-def _read(path: Path) -> float:
+def _last_of(path: Path) -> float:
     return float(np.load(path)[-1, -1])
 
 
@@ -148,14 +174,18 @@ def peer(n: int, folder: Path) -> None:
     """The same rows beside logistic regression of dask-ml."""
     from dask_ml.linear_model import LogisticRegression
 
-    X, y = on_disk(files(n, folder))
+    paths = files(n, folder)
+    X, y = on_disk(paths)
     for name, fit in [
         ("TauFPL", lambda: model().fit(X, y)),
         ("dask-ml, lbfgs", lambda: LogisticRegression(solver="lbfgs", C=1.0).fit(X, y)),
     ]:
-        start = time.perf_counter()
+        _read.clear()
+        start = time.perf_counter(), time.process_time()
         fit()
-        print(f"{n:,} x {COLUMNS}: {name} {time.perf_counter() - start:.1f} s", flush=True)
+        taken = time.perf_counter() - start[0], time.process_time() - start[1]
+        print(f"{n:,} x {COLUMNS}: {name} {taken[0]:.1f} s, {taken[1]:.1f} s of the processor, the rows were read "
+              f"{len(_read) / len(paths):.0f} times", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

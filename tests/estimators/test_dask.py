@@ -186,6 +186,16 @@ def test_equal_numbers_of_a_block_are_kept_as_one():
     assert kept.sum() == 0.5 * sum(part.sum() for part in values)
 
 
+def test_dask_knows_how_large_the_rows_of_a_working_set_are():
+    from dask.sizeof import sizeof
+
+    from toprank.solvers.block_row_choice import _Rows
+
+    X, none = np.zeros((100, 4)), np.zeros(0, np.intp)
+    for rows in (X, csr_array(X + 1)):
+        assert sizeof((_Rows(none, none, rows, none, none, X[:0]),)) > 3200
+
+
 @pytest.fixture
 def traffic(monkeypatch):
     """Bytes of what is sent to the client, and the number of trips."""

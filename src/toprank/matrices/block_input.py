@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
-from toprank.matrices.block_tasks import Pieces, fetched, naming_failed, on_each, sent, stored
+from toprank.matrices.block_tasks import Counted, Pieces, fetched, naming_failed, on_each, sent, stored
 from toprank.matrices.block_vector import BlockVector, in_short
 from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
 from toprank.matrices.own_storage import OwnStorage
@@ -113,7 +113,7 @@ def whole_rows(X: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _CheckedBlock:
+class _CheckedBlock(Counted):
     used: Rows | None
     codes: NDArray[Any]
     weights: Floats

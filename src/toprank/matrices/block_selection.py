@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from toprank.arrays import Floats, Mask, Rows
-from toprank.matrices.block_tasks import combined, fetched
+from toprank.matrices.block_tasks import Counted, combined, fetched
 from toprank.matrices.block_vector import BlockVector, applied
 
 # Values at which a part is divided, and the number of rows of a part that are fetched.
@@ -184,7 +184,7 @@ class _Parts:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Counted):
     """Numbers, weights and weighted sums of the rows between some values, and the smallest and largest of each part."""
 
     amounts: Floats

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from scipy.sparse import issparse
 
 from toprank.exceptions import InputError
 
@@ -41,6 +42,21 @@ def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: An
         )
         for number, pieces in enumerate(zip(*columns, strict=True))
     ]
+
+
+class Counted:
+    """What a task makes of a block. Dask counts bytes and chooses workers by its size: that of all that it holds."""
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(_size_of(value) for value in vars(self).values())
+
+
+def _size_of(value: Any) -> int:
+    from dask.sizeof import sizeof
+
+    if issparse(value):  # of those Dask knows the older ones only
+        return sum(_size_of(part) for part in (value.data, value.indices, value.indptr))
+    return int(sizeof(value))
 
 
 def sent(value: Any) -> Piece:

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 from toprank.arrays import Floats, Mask, Rows
 from toprank.matrices.block_matrix import entries
 from toprank.matrices.block_selection import ROUNDING, Border, Search, borders, find, within
-from toprank.matrices.block_tasks import combined_tasks, fetched, on_each
+from toprank.matrices.block_tasks import Counted, combined_tasks, fetched, on_each
 from toprank.matrices.block_vector import local_numbers
 from toprank.matrices.dense_or_sparse import rows_as_csr, stacked
 from toprank.matrices.working_rows import WorkingRows
@@ -161,7 +161,7 @@ class _Request:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _Rows(Counted):
     """Rows of a block by their numbers in it, among their kind."""
 
     positives: Rows
@@ -173,7 +173,7 @@ class _Rows:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _Sums(Counted):
     """Sums of the rows above and of groups with their caps, and of the caps."""
 
     g: Floats
