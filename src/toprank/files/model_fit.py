@@ -122,8 +122,8 @@ def fit_file(
         As in `open_table`; the model reads other files by the same rules.
     out_of_core : bool, optional
         Whether the rows stay in their file, Parquet or .npy, which is read again for each pass; by default where memory
-        would not do. For the linear methods with a convex problem; a sample of at most 100,000 rows decides on the
-        columns, medians, scales and categories.
+        would not do. For the linear methods with a convex problem, where a sample of at most 100,000 rows decides on
+        the columns, medians, scales and categories, and for `TopForest`.
     watcher : Watcher, optional
         Who is told of notes and progress; by default notes are warnings.
 
