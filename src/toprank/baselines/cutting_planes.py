@@ -26,7 +26,7 @@ from toprank.arrays import Floats
 from toprank.baselines.tangents import Risk, Way
 from toprank.matrices.dense_or_sparse import Cholesky, matvec, transpose_matvec
 from toprank.solvers.incumbent import COLLAPSE
-from toprank.solvers.problem import Recorder, relative_gap
+from toprank.solvers.problem import NO_GAIN, Recorder, relative_gap
 
 # Share of the way from the best point to the minimum of the model at which the next plane touches.
 _AHEAD = 0.1
@@ -36,8 +36,6 @@ _PATIENCE = 30
 _ROOM = 32
 # Iterations without any gain after which rounding errors leave nothing to gain.
 _STALLED = 20
-# Share of the objective at w = 0 below which a difference from it is rounding.
-_NO_GAIN = 64 * float(np.finfo(float).eps)
 # Part of the largest violation of the optimality of the model that may be rounding.
 _ROUNDING = 1e-13
 
@@ -144,7 +142,7 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
         # 2. The best point towards it.
         way = Way(risk, alpha, scores, new_scores, (float(best @ best), float(best @ w), float(w @ w)))
         found = way.best(at_best)
-        if found.value < primal and at_zero - found.value > _NO_GAIN * at_zero:
+        if found.value < primal and at_zero - found.value > NO_GAIN * at_zero:
             best, scores = best + found.share * (w - best), way.scores(found.share)
             primal, at_best = found.value, found.point
         # 3. The certificate.

@@ -28,7 +28,7 @@ HISTORY = ("iteration", "passes", "seconds", "primal", "dual", "gap")
 # Shares of the objective by which a lower bound may be above it.
 _ROUNDING, _SINGLE_PRECISION = 1e-9, 1e-6
 # Share of the objective at w = 0 below which a difference from it is rounding.
-_NO_GAIN = 64 * float(np.finfo(float).eps)
+NO_GAIN = 64 * float(np.finfo(float).eps)
 
 
 class WeightedRows:
@@ -315,7 +315,7 @@ def without_noise(problem: WeightedRows, solution: Solution) -> Solution:
     zeros = problem.zero_scores()
     t = problem.threshold_at(zeros)
     at_zero = problem.objective(0.0, zeros, t)
-    noise = _NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores)
+    noise = NO_GAIN * at_zero + problem.rounding(solution.coef, solution.scores)
     if problem.formulation.false_positives or abs(solution.primal - at_zero) > noise:
         return solution
     scores = None if solution.scores is None else zeros
