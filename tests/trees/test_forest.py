@@ -15,7 +15,7 @@ from toprank import GrillNP, PatMatNP, TauFPL, TopForest
 from toprank.datasets import make_imbalanced
 from toprank.matrices.leaves import LeafMatrix
 from toprank.metrics import get_scorer, tpr_at_fpr
-from toprank.trees.head_choice import Candidate, Judged, Jury, chosen, fitted, to_fit, to_score
+from toprank.trees.head_choice import Candidate, Choice, Judged, Jury, chosen, fitted, to_fit, to_score
 from toprank.trees.training_leaves import TrainingLeaves
 
 
@@ -95,6 +95,20 @@ def test_a_usual_head_is_left_for_a_clearly_better_one(n_positives, worth_of_bes
     }
     found = [Judged(candidate, np.zeros(0), worth) for candidate, worth in heads.values()]
     assert chosen(found, n_positives).candidate == heads[taken][0]
+
+
+def test_a_smaller_penalty_is_tried_where_the_smallest_is_the_best(monkeypatch):
+    best_at = {0.001: [1.0, 0.1, 0.01, 0.001, 0.0001], 1e-5: [1.0, 0.1, 0.01, 0.001, 0.0001], 0.1: [1.0, 0.1, 0.01]}
+    rows, choice = random_leaves(informative=True), Choice(0.1, "auto", honest=True, varies_tau=False)
+    for optimum, tried in best_at.items():
+
+        def judged(self, head, candidates, optimum=optimum):
+            return [Judged(one, np.zeros(0), 0.9 - 0.1 * abs(np.log10(one.alpha / optimum))) for one in candidates]
+
+        monkeypatch.setattr(Jury, "judged", judged)
+        best, found = choice.best(PatMatNP(tau=0.1), choice.candidates([True])[1:], rows, np.random.RandomState(0))
+        np.testing.assert_allclose([one.candidate.alpha for one in found], tried)
+        np.testing.assert_allclose(best.candidate.alpha, max(optimum, 1e-4))
 
 
 def test_scores_of_the_jury_are_of_heads_that_have_not_seen_the_row():
