@@ -97,18 +97,18 @@ def test_a_usual_head_is_left_for_a_clearly_better_one(n_positives, worth_of_bes
     assert chosen(found, n_positives).candidate == heads[taken][0]
 
 
-def test_a_smaller_penalty_is_tried_where_the_smallest_is_the_best(monkeypatch):
-    best_at = {0.001: [1.0, 0.1, 0.01, 0.001, 0.0001], 1e-5: [1.0, 0.1, 0.01, 0.001, 0.0001], 0.1: [1.0, 0.1, 0.01]}
+@pytest.mark.parametrize(
+    ("optimum", "taken", "tried"), [(0.1, 0.1, 3), (0.01, 0.01, 4), (0.001, 0.001, 4), (1e-5, 0.001, 4)]
+)
+def test_a_smaller_penalty_is_tried_where_the_smallest_is_the_best(optimum, taken, tried, monkeypatch):
+    def judged(self, head, candidates):
+        return [Judged(one, np.zeros(0), 0.9 - 0.1 * abs(np.log10(one.alpha / optimum))) for one in candidates]
+
+    monkeypatch.setattr(Jury, "judged", judged)
     rows, choice = random_leaves(informative=True), Choice(0.1, "auto", honest=True, varies_tau=False)
-    for optimum, tried in best_at.items():
-
-        def judged(self, head, candidates, optimum=optimum):
-            return [Judged(one, np.zeros(0), 0.9 - 0.1 * abs(np.log10(one.alpha / optimum))) for one in candidates]
-
-        monkeypatch.setattr(Jury, "judged", judged)
-        best, found = choice.best(PatMatNP(tau=0.1), choice.candidates([True])[1:], rows, np.random.RandomState(0))
-        np.testing.assert_allclose([one.candidate.alpha for one in found], tried)
-        np.testing.assert_allclose(best.candidate.alpha, max(optimum, 1e-4))
+    best, found = choice.best(PatMatNP(tau=0.1), choice.candidates([True])[1:], rows, np.random.RandomState(0))
+    assert [one.candidate.alpha for one in found] == [1.0, 0.1, 0.01, 0.001][:tried]
+    assert best.candidate.alpha == taken
 
 
 def test_scores_of_the_jury_are_of_heads_that_have_not_seen_the_row():

@@ -72,8 +72,7 @@ class TopForest(BinaryClassifier):
         A linear estimator of the top family with a convex objective, such as ``TauFPL(tau=0.01)``. By default
         `PatMatNP`, of which τ is chosen too.
     alpha : float or "auto", default="auto"
-        The penalty of the head. By default it is chosen among 1, 0.1 and 0.01, and down to 0.0001 while a smaller one
-        finds more.
+        The penalty of the head. By default it is chosen among 1, 0.1, 0.01 and, where that finds most, 0.001.
     honest : bool or "auto", default="auto"
         Whether the head learns from honest leaves, those of the trees that did not draw a row, or from all.
     n_estimators : int, default=300

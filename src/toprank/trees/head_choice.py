@@ -32,9 +32,9 @@ from toprank.trees.training_leaves import TrainingLeaves, fold_numbers
 
 # Folds, the tolerance within them, and multiples of the budget whose false positive rates count.
 _FOLDS, _TOLERANCE, _AROUND = 3, 1e-2, (0.2, 0.5, 1.0, 2.0, 5.0)
-# Penalties that are compared, the least one that is tried where the last of them is the best, the one that others have
-# to beat clearly, and the multiple of the budget that is tried as τ of the best one.
-ALPHAS, _LEAST_ALPHA, _USUAL_ALPHA, _WIDER = (1.0, 0.1, 0.01), 1e-4, 0.1, 5.0
+# Penalties that are compared, one that is tried too where the last of them is the best, the one that others have to
+# beat clearly, and the multiple of the budget that is tried as τ of the best one.
+ALPHAS, _SMALLER_ALPHA, _USUAL_ALPHA, _WIDER = (1.0, 0.1, 0.01), 1e-3, 0.1, 5.0
 # What the prior is multiplied by, where α is not above 1.
 _FREEDOM = 5.0
 # Rows that decide, at most; of more rows all positives, up to a half, and random negatives.
@@ -127,7 +127,7 @@ class Choice:
     ) -> tuple[Judged, list[Judged]]:
         """The best candidate, with scores of the rows that decide, and all candidates.
 
-        Where the smallest penalty is the best, smaller ones are tried; then a wider τ.
+        Where the smallest penalty is the best, a smaller one is tried; then a wider τ.
         """
         jury = Jury.of(rows, self.budget, random)
         found = jury.judged(head, candidates)
@@ -135,8 +135,8 @@ class Choice:
         best = chosen(found, n_positives)
         if self.alpha != "auto" or best.candidate.prior_alone:
             return best, found
-        while _LEAST_ALPHA < best.candidate.alpha == min(one.candidate.alpha for one in found):
-            found += jury.judged(head, [replace(best.candidate, alpha=best.candidate.alpha / 10)])
+        if best.candidate.alpha == ALPHAS[-1]:
+            found += jury.judged(head, [replace(best.candidate, alpha=_SMALLER_ALPHA)])
             best = max(best, found[-1], key=lambda one: one.worth)  # of equal ones the first
         if self.varies_tau:
             wider = replace(best.candidate, tau=min(_WIDER * self.budget, 0.5 * (1 + self.budget)))
