@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from toprank.formulations.surrogates import SURROGATES, get_surrogate
+from toprank.formulations.surrogates import SURROGATES, SlopeSums, get_surrogate
 
 everywhere = pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES)
 
@@ -95,18 +95,35 @@ def test_what_it_declares_is_so(surrogate, rng):
 @everywhere
 def test_means_in_logarithms(surrogate, rng):
     z, share = rng.uniform(-3, 3, 50), rng.dirichlet(np.ones(50))
-    assert surrogate.log_mean(z, share) == pytest.approx(np.log(share @ surrogate.value(z)))
-    unit, log_largest = surrogate.unit_slopes(z, share)
-    assert unit.max() == pytest.approx(1.0)
-    np.testing.assert_allclose(np.exp(log_largest) * unit, share * surrogate.derivative(z), rtol=1e-12)
+    loss = surrogate.mean_loss(z, share, (np.sum, z), (np.count_nonzero, z))
+    assert loss.log_mean == pytest.approx(np.log(share @ surrogate.value(z)))
+    assert loss.others == [pytest.approx(z.sum()), 50]
+    y = np.exp(loss.log_largest) * loss.unit
+    assert loss.unit.max() == pytest.approx(1.0)
+    np.testing.assert_allclose(y, share * surrogate.derivative(z), rtol=1e-12)
+    np.testing.assert_allclose(loss.sums, SlopeSums.of(loss.unit, share), rtol=1e-12)
+    total, steepest, square = SlopeSums.of(y, share)
+    np.testing.assert_allclose([total, steepest], [y.sum(), surrogate.derivative(z).max()], rtol=1e-12)
+    assert square == pytest.approx((y**2 / share).sum())
+
+
+@everywhere
+def test_conjugates_along_a_line(surrogate, rng):
+    share, slopes = rng.dirichlet(np.ones(50)), rng.uniform(0.1, 0.9, 50)
+    along = surrogate.conjugate_along(share * slopes, slopes)
+    for scale in (0.1, 0.7, 1.0):
+        expected = share * slopes @ surrogate.conjugate_derivative(scale * slopes)
+        assert along(scale) == pytest.approx(expected)
 
 
 def test_means_in_logarithms_do_not_overflow():
     z, share = np.array([5000.0, 5001.0]), np.array([0.5, 0.5])
-    exponential = get_surrogate("exponential")
-    assert exponential.log_mean(z, share) == pytest.approx(5001 + np.log(0.5 * (1 + np.exp(-1))))
-    np.testing.assert_allclose(exponential.unit_slopes(z, share)[0], [np.exp(-1), 1.0])
-    assert get_surrogate("hinge").log_mean(np.full(2, -9.0), share) == -np.inf
+    loss = get_surrogate("exponential").mean_loss(z, share)
+    assert loss.log_mean == pytest.approx(5001 + np.log(0.5 * (1 + np.exp(-1))))
+    np.testing.assert_allclose(loss.unit, [np.exp(-1), 1.0])
+    nothing = get_surrogate("hinge").mean_loss(np.full(2, -9.0), share)
+    assert nothing.log_mean == nothing.log_largest == -np.inf
+    assert nothing.sums == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("width", [1.0, 0.2, 1e-3])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from toprank.arrays import Floats
-from toprank.formulations.surrogates import Surrogate
+from toprank.formulations.surrogates import SlopeSums, Surrogate
 
 _SMALLEST_MULTIPLE = 1e-150
 _LARGEST_LOGARITHM = 300.0
@@ -36,26 +36,32 @@ def rounding_of_square(diagonal: NDArray[Any], r: Floats) -> float:
 
 
 def dual_value(
-    surrogate: Surrogate, share: Floats, y: Floats, squared_norm: float, alpha: float, threshold_conjugate: float = 0.0
+    surrogate: Surrogate,
+    share: Floats,
+    y: Floats,
+    squared_norm: float,
+    alpha: float,
+    threshold_conjugate: float = 0.0,
+    sums: SlopeSums | None = None,
 ) -> tuple[float, float]:
-    """D at the best multiple of y, and that multiple; `squared_norm` is ‖X₊ᵀy − S Xᵀp‖²."""
-    slopes = y / share
-    total = float(y.sum())
+    """D at the best multiple of y, and that multiple; `squared_norm` is ‖X₊ᵀy − S Xᵀp‖², and `sums` are those of y."""
+    total, steepest, square = SlopeSums.of(y, share) if sums is None else sums
     if total <= 0:  # no positive is active
         return 0.0, 0.0
     if not np.isfinite(total + squared_norm):
         return -np.inf, 0.0
-    largest = surrogate.max_slope / max(float(slopes.max()), np.finfo(float).tiny)
+    largest = surrogate.max_slope / max(steepest, np.finfo(float).tiny)
     if surrogate.is_piecewise_quadratic:
         rise = total * (surrogate.pieces.shift - threshold_conjugate)
-        bend = squared_norm / alpha + surrogate.pieces.width * float(y @ slopes)
+        bend = squared_norm / alpha + surrogate.pieces.width * square
         scale = min(max(rise, 0.0) / bend if bend > 0 else largest, largest)
         return scale * (rise - 0.5 * scale * bend), scale
+    slopes = y / share
+    conjugate_slope = surrogate.conjugate_along(y, slopes)
 
     def derivative(logarithm: float) -> float:
-        scale = np.exp(logarithm)
-        conjugate_slope = y @ surrogate.conjugate_derivative(np.maximum(scale * slopes, np.finfo(float).tiny))
-        return float(-scale * squared_norm / alpha - conjugate_slope - total * threshold_conjugate)
+        scale = float(np.exp(logarithm))
+        return float(-scale * squared_norm / alpha - conjugate_slope(scale) - total * threshold_conjugate)
 
     # the best multiple may be of any size, as small as alpha
     low, most = np.log(_SMALLEST_MULTIPLE), min(np.log(largest * (1 - 1e-12)), _LARGEST_LOGARITHM)

@@ -20,19 +20,48 @@ in `SURROGATES`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import expit, rel_entr, xlog1py, xlogy
 
-from toprank.arrays import Floats
+from toprank.arrays import Floats, numbers_of
 from toprank.exceptions import InputError
 
 _LOG2 = float(np.log(2.0))
 # Gaps between scores beyond this are not considered: features are at most 1e15.
 LARGEST_GAP = 1e17
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+
+
+class SlopeSums(NamedTuple):
+    """Sums over rows with shares a and y = a · slope: Σy, the steepest slope, and Σ y²/a."""
+
+    total: float
+    steepest: float
+    square: float
+
+    @classmethod
+    def of(cls, y: Floats, share: Floats) -> SlopeSums:
+        """Those of some y."""
+        slopes = y / share
+        return cls(*numbers_of((np.sum, y), (np.max, slopes), (np.dot, y, slopes)))
+
+
+class MeanLoss(NamedTuple):
+    """A mean loss Σ share · ℓ(z)."""
+
+    log_mean: float
+    unit: Floats
+    """Its derivatives share · ℓ'(z) over the largest of them."""
+    log_largest: float
+    """The logarithm of that one."""
+    sums: SlopeSums
+    """Sums of `unit`."""
+    others: list[float]
+    """More numbers that were asked for."""
 
 
 class Surrogate(ABC):
@@ -101,15 +130,26 @@ class Surrogate(ABC):
     def conjugate_curvature(self, y: Floats) -> Floats:
         """Second derivative of the conjugate inside its domain."""
 
-    def log_mean(self, z: Floats, share: Floats) -> float:
-        """Logarithm of the mean loss Σ share · ℓ(z)."""
-        return log_or_minus_infinity(float(share @ self.value(z)))
+    def conjugate_along(self, y: Floats, slopes: Floats) -> Callable[[float], float]:
+        """The function Σ y · ℓ*'(scale · slopes) of a scale."""
+        return lambda scale: float(y @ self.conjugate_derivative(np.maximum(scale * slopes, _TINY)))
 
-    def unit_slopes(self, z: Floats, share: Floats) -> tuple[Floats, float]:
-        """The derivatives share · ℓ'(z) of the mean loss over the largest of them, and the logarithm of that one."""
-        slopes = share * self.derivative(z)
-        largest = float(slopes.max())
-        return (slopes / largest if largest > 0 else slopes), log_or_minus_infinity(largest)
+    def mean_loss(self, z: Floats, share: Floats, *more: tuple[Any, ...]) -> MeanLoss:
+        """The mean loss Σ share · ℓ(z) with its derivatives; `more` for `numbers_of` is asked for at the same time."""
+        slope = self.derivative(z)
+        slopes = share * slope
+        mean, largest, total, steepest, square, *others = numbers_of(
+            (np.dot, share, self.value(z)),
+            (np.max, slopes),
+            (np.sum, slopes),
+            (np.max, slope),
+            (np.dot, slopes, slope),
+            *more,
+        )
+        if not largest > 0:
+            return MeanLoss(log_or_minus_infinity(mean), slopes, -np.inf, SlopeSums(total, steepest, square), others)
+        sums = SlopeSums(total / largest, steepest / largest, square / largest**2)
+        return MeanLoss(log_or_minus_infinity(mean), slopes / largest, float(np.log(largest)), sums, others)
 
     def quantile(self, x: Floats, share: Floats, tau: float) -> float | None:
         """The t with mean loss Σ share · ℓ(x − t) = τ, where it has a closed form."""
@@ -278,19 +318,26 @@ class Exponential(Surrogate):
         """Reciprocal."""
         return 1 / y
 
-    def log_mean(self, z: Floats, share: Floats) -> float:
-        """Log-sum-exp."""
-        largest = float(z.max())
-        return largest + float(np.log(share @ np.exp(z - largest)))
+    def conjugate_along(self, y: Floats, slopes: Floats) -> Callable[[float], float]:
+        """The logarithm of a product is a sum."""
+        total, at_one = numbers_of((np.sum, y), (np.dot, y, np.log(np.maximum(slopes, _TINY))))
+        return lambda scale: at_one + total * float(np.log(scale))
 
-    def unit_slopes(self, z: Floats, share: Floats) -> tuple[Floats, float]:
+    def mean_loss(self, z: Floats, share: Floats, *more: tuple[Any, ...]) -> MeanLoss:
         """By logarithms."""
         logarithms = z + np.log(share)
-        return np.exp(logarithms - logarithms.max()), float(logarithms.max())
+        highest, largest, *others = numbers_of((np.max, z), (np.max, logarithms), *more)
+        unit = np.exp(logarithms - largest)
+        log_mean = self._log_mean(z, share, highest)
+        return MeanLoss(log_mean, unit, largest, SlopeSums.of(unit, share), others)
+
+    def _log_mean(self, z: Floats, share: Floats, highest: float) -> float:
+        """Log-sum-exp."""
+        return highest + float(np.log(share @ np.exp(z - highest)))
 
     def quantile(self, x: Floats, share: Floats, tau: float) -> float:
         """The log-sum-exp of x minus log τ."""
-        return self.log_mean(x, share) - float(np.log(tau))
+        return self._log_mean(x, share, float(x.max())) - float(np.log(tau))
 
     def quantile_conjugate(self, p: Floats, share: Floats, tau: float) -> float:
         """Relative entropy plus log τ."""

@@ -22,6 +22,8 @@ from toprank.formulations.surrogates import LARGEST_GAP, Surrogate
 
 # Distances from a known threshold at which that of similar scores in blocks is looked for, as parts of it.
 _AROUND = np.array([0.0, -0.1, -0.01, 0.01, 0.1])
+# The same from a lower bound, as parts of how far above it the threshold may be.
+_ABOVE = np.array([0.0, 1e-3, 0.03, 0.1, 0.3, 1.0, 3.0])
 # A row of at most this part of a mean of scores does not move it by a rounding error of 1.
 _NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
@@ -193,6 +195,10 @@ class SurrogateQuantile(Threshold):
         t = self.solve(scores, share)
         return t, self.gradient(scores, share, t)
 
+    def value(self, scores: Floats, weights: Floats) -> float:
+        """Solve for t."""
+        return self.solve(scores, weights / weights.sum())
+
     def gradient(self, scores: Floats, share: Floats, t: float) -> Floats:
         """The p that belongs to a threshold t: proportional to the slopes (Theorem 3.4 of the framework paper)."""
         slopes = self.slopes(scores, share, t)
@@ -203,10 +209,13 @@ class SurrogateQuantile(Threshold):
         """Terms share · ℓ'(β(s − t))."""
         return share * self.surrogate.derivative(self.beta * (scores - t))
 
-    def curvature(self, scores: Floats, share: Floats, t: float, factor: float) -> Floats:
-        """Weights h of the Hessian Σ h (x − g)(x − g)ᵀ of t(Xw), g = Xᵀp, times a factor."""
+    def curvature(self, scores: Floats, share: Floats, t: float, factor: float, total: float | None = None) -> Floats:
+        """Weights h of the Hessian Σ h (x − g)(x − g)ᵀ of t(Xw), g = Xᵀp, times a factor.
+
+        `total` is the sum of the slopes, where it is known.
+        """
         excess = self.beta * (scores - t)
-        total = float(share @ self.surrogate.derivative(excess))
+        total = float(share @ self.surrogate.derivative(excess)) if total is None else total
         weights: Floats = factor * self.beta / total * share * self.surrogate.curvature(excess)
         return weights
 
@@ -214,16 +223,17 @@ class SurrogateQuantile(Threshold):
         """Rows that no loss lifts to a visible part of τ."""
         return np.asarray(weights <= self.tau * self.surrogate.negligible_share * weights.sum())
 
-    def solve(self, scores: Floats, share: Floats, start: float = -np.inf) -> float:
+    def solve(self, scores: Floats, share: Floats, start: float = -np.inf, above: float = 0.0) -> float:
         """Newton's method from below on a convex, falling function: it rises to the root and never passes it.
 
         It starts from the largest of the lower bounds that one row alone, the mean by Jensen's inequality, and a Newton
-        step from `start`, which ends below the root wherever `start` is, give.
+        step from `start`, which ends below the root wherever `start` is, give. With `above`, `start` is about a lower
+        bound, and the root is about so far above it.
         """
         if (root := self.surrogate.quantile(self.beta * scores, share, self.tau)) is not None:
             return root / self.beta
         if hasattr(scores, "root_from_below"):
-            return self._solve_in_blocks(scores, share, start)
+            return self._solve_in_blocks(scores, share, start, above)
         heaviest = int(np.argmax(np.where(share > 0, scores, -np.inf)))
         single = scores[heaviest] - float(self.surrogate.inverse(np.array(self.tau / share[heaviest]))) / self.beta
         jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
@@ -237,15 +247,14 @@ class SurrogateQuantile(Threshold):
             t = following
         return t
 
-    def _solve_in_blocks(self, scores: Any, share: Any, start: float) -> float:
+    def _solve_in_blocks(self, scores: Any, share: Any, start: float, above: float) -> float:
         """The same for scores that are not in one array: from several points at a time, as a step is a round trip."""
 
         def rise() -> float:
             t = -np.inf
             if np.isfinite(start):
-                t = float(
-                    scores.root_from_below(share, self._excess_and_slope, start + _AROUND * max(abs(start), 1e-9))
-                )
+                near = above * _ABOVE if above > 0 else max(abs(start), 1e-9) * _AROUND
+                t = float(scores.root_from_below(share, self._excess_and_slope, start + near))
             if not np.isfinite(t):  # no row has a slope at the start
                 jensen = share @ scores - float(self.surrogate.inverse(np.array(self.tau))) / self.beta
                 t = float(scores.root_from_below(share, self._excess_and_slope, [jensen]))

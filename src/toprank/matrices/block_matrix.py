@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from toprank.arrays import Floats, Rows
-from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, shared, stored
-from toprank.matrices.block_vector import BlockVector, applied, local_numbers
+from toprank.matrices.block_tasks import Counted, Piece, Pieces, added_up, fetched, on_each, shared, stored
+from toprank.matrices.block_vector import BlockVector, applied, local_numbers, several
 from toprank.matrices.dense_or_sparse import (
     matvec,
     rows_as_csr,
@@ -24,6 +24,9 @@ from toprank.matrices.dense_or_sparse import (
     weighted_squares,
 )
 from toprank.matrices.own_storage import OwnStorage, ProductMatrix
+
+N_ACTIVE = "weights that are not zero"
+"""What the number of them is noted by beside weights of rows in blocks."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class BlockMatrix(ProductMatrix):
 
     def transpose_matvec_of_two(self, one: BlockVector, other: BlockVector) -> tuple[Floats, Floats]:
         """Xᵀ r of two vectors, in one pass."""
-        both = self._sum(_transpose_matvecs, applied(_pair, one, other))
+        both = self._sum(_transpose_matvecs, applied(several, one, other))
         return both[0], both[1]
 
     def weighted_squares(self, row_weights: Any) -> Floats:
@@ -99,8 +102,11 @@ class BlockMatrix(ProductMatrix):
         return self._sum(_weighted_squares, row_weights)
 
     def centred_sandwich(self, weights: Any, centre: Floats | None) -> Floats:
-        """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ."""
-        return self._sum(_sandwich, weights, centre)
+        """Lower triangle of Σ weightᵢ (xᵢ − centre)(xᵢ − centre)ᵀ; how many weights are not zero is noted there."""
+        tasks = weights.tasks(_sandwich, [self.blocks, self.used], self.change, centre)
+        found: _Sandwich = added_up(tasks)
+        weights.note(N_ACTIVE, found.n_active)
+        return found.matrix
 
     def thinned(self, weights: Any, n_rows: int) -> tuple[BlockMatrix, BlockVector]:
         """About so many of the rows that have a weight, evenly spread: those of all others are made zero."""
@@ -176,10 +182,6 @@ def _transpose_matvec(row_weights: Floats, block: Any, used: Rows | None, change
     return np.asarray(transpose_matvec(X, row_weights), dtype=np.float64)
 
 
-def _pair(one: Any, other: Any) -> tuple[Any, Any]:
-    return one, other
-
-
 def _transpose_matvecs(both: tuple[Floats, Floats], block: Any, used: Rows | None, change: Any) -> Floats:
     X = entries(block, used, change)
     return np.array([_transpose_matvec(row_weights, X, None, None) for row_weights in both])
@@ -195,8 +197,17 @@ def _thinned(weights: Floats, first: int, step: int) -> Floats:
     return np.where(weighted & (numbers % step == 0), weights, 0.0)
 
 
-def _sandwich(weights: Floats, block: Any, used: Rows | None, change: Any, centre: Floats | None) -> Floats:
-    return sandwich(entries(block, used, change), weights, centre)
+@dataclass(frozen=True)
+class _Sandwich(Counted):
+    matrix: Floats
+    n_active: int
+
+    def __add__(self, other: _Sandwich) -> _Sandwich:
+        return _Sandwich(self.matrix + other.matrix, self.n_active + other.n_active)
+
+
+def _sandwich(weights: Floats, block: Any, used: Rows | None, change: Any, centre: Floats | None) -> _Sandwich:
+    return _Sandwich(sandwich(entries(block, used, change), weights, centre), int(np.count_nonzero(weights)))
 
 
 def _rows(block: Any, used: Rows | None, numbers: Rows, change: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from toprank.arrays import Floats, Mask, Rows
 from toprank.matrices.block_tasks import Counted, combined, fetched
-from toprank.matrices.block_vector import BlockVector, applied
+from toprank.matrices.block_vector import BlockVector, applied, several
 
 # Values at which a part is divided, and the number of rows of a part that are fetched.
 _EDGES, _FEW = 48, 200
@@ -125,7 +125,7 @@ def find(searches: Sequence[Search]) -> list[End]:
     while asking := [search for search in searches if search.end is None]:
         questions = tuple(search.asked for search in asking)
         columns = [column for search in asking for column in (search.values, search.weights)]
-        answers = combined(applied(_several, *columns).tasks(_answers, [], questions), _merged)
+        answers = combined(applied(several, *columns).tasks(_answers, [], questions), _merged)
         for search, answer in zip(asking, answers, strict=True):
             search.learn(answer)
     return [search.end for search in searches if search.end is not None]
@@ -154,7 +154,7 @@ def borders(vectors: Sequence[BlockVector], ends: Sequence[End], counts: Sequenc
     everyone = [end.n_above + end.n_equal <= count for end, count in zip(ends, counts, strict=True)]
     equal = np.array([lengths] * len(ends))
     if not all(everyone):
-        of_values = applied(_several, *vectors).tasks(_n_equal, [], tuple(end.value for end in ends))
+        of_values = applied(several, *vectors).tasks(_n_equal, [], tuple(end.value for end in ends))
         equal = np.array(fetched(of_values)).T
     found = []
     for end, count, of_blocks, takes_all in zip(ends, counts, equal, everyone, strict=True):
@@ -198,10 +198,6 @@ class Table(Counted):
 
 def _end(value: float, above: Floats, n_equal: Any, weight_equal: Any) -> End:
     return End(value, int(above[0]), float(above[1]), float(above[2]), int(n_equal), float(weight_equal))
-
-
-def _several(*pieces: Any) -> tuple[Any, ...]:
-    return pieces
 
 
 def _answers(columns: tuple[Any, ...], questions: tuple[Any, ...]) -> list[Any]:

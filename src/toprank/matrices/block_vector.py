@@ -19,7 +19,9 @@ from toprank.arrays import Floats, Rows
 from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
 
 # An expression of more stored vectors than this is computed and stored itself.
-_MOST_LEAVES = 4
+_MOST_LEAVES = 8
+# What the numbers that a function makes of the blocks come to.
+_OF_ALL: dict[Any, Any] = {np.sum: np.sum, np.dot: np.sum, np.count_nonzero: np.sum, np.max: np.max}
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,17 @@ class BlockVector(NDArrayOperatorsMixin):
         """Tasks that call a function with each piece, those of other columns, and what is common to all."""
         return on_each(_with_value, [*self.leaves, *columns], len(self.leaves), self.expression, function, common)
 
+    def numbers_of(self, asked: Sequence[tuple[Any, ...]]) -> list[float]:
+        """What functions make of this and other vectors, see `toprank.arrays.numbers_of`: one round."""
+        parts = applied(several, *(vector for _, *vectors in asked for vector in vectors))
+        of_blocks = parts.tasks(_numbers_of, [], tuple((function, len(vectors)) for function, *vectors in asked))
+        columns = np.array(fetched(of_blocks), dtype=np.float64).T
+        found = [float(_OF_ALL[function](column)) for (function, *_), column in zip(asked, columns, strict=True)]
+        for (function, vector, *_), number in zip(asked, found, strict=True):
+            if function is np.sum:
+                vector._total = number
+        return found
+
     def sum(self) -> float:
         """Sum."""
         return self._total
@@ -148,7 +161,7 @@ class BlockVector(NDArrayOperatorsMixin):
 
     def max(self) -> float:
         """The largest one."""
-        return float(max(self.on_blocks(_largest)))
+        return self._most
 
     def min(self) -> float:
         """The smallest one."""
@@ -157,6 +170,10 @@ class BlockVector(NDArrayOperatorsMixin):
     @cached_property
     def _total(self) -> float:
         return float(np.sum(self.on_blocks(np.sum)))
+
+    @cached_property
+    def _most(self) -> float:
+        return float(max(self.on_blocks(_largest)))
 
     @cached_property
     def _least(self) -> float:
@@ -280,6 +297,20 @@ def local_numbers(rows: Rows, offsets: Rows) -> list[Rows]:
     rising = np.sort(rows, kind="stable")
     ends = np.searchsorted(rising, offsets)
     return [rising[ends[b] : ends[b + 1]] - offsets[b] for b in range(len(offsets) - 1)]
+
+
+def several(*pieces: Any) -> tuple[Any, ...]:
+    """The pieces of several vectors side by side."""
+    return pieces
+
+
+def _numbers_of(vectors: tuple[Any, ...], asked: Sequence[tuple[Any, int]]) -> list[float]:
+    left = iter(vectors)
+    found = []
+    for function, n_vectors in asked:
+        arguments = [next(left) for _ in range(n_vectors)]
+        found.append(_largest(*arguments) if function is np.max else float(function(*arguments)))
+    return found
 
 
 def _renumbered(expression: Any, places: Sequence[Leaf]) -> Any:

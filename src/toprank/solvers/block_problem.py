@@ -128,6 +128,8 @@ class BlockProblem(Problem):
     def threshold_at(self, scores: Any) -> float:
         """The threshold t of the scores of all rows."""
         threshold = self.formulation.threshold
+        if threshold.is_implicit:  # it is noted for these rows, and so found once
+            return threshold.implicit.solve(scores[self.threshold_rows], self.threshold_share)
         if not threshold.is_maximum:
             return threshold.value(self.of_threshold(scores), self.threshold_weights)  # type: ignore[arg-type]
         return self.of_threshold(scores).max() if self.caps is None else top_mean(self.end_of_top(scores))

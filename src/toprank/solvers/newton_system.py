@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from toprank.arrays import Floats
-from toprank.matrices.block_matrix import BlockMatrix
+from toprank.matrices.block_matrix import N_ACTIVE, BlockMatrix
 from toprank.matrices.dense_or_sparse import Cholesky, products_of_rows, sandwich, scaled_columns, weighted_squares
 from toprank.matrices.own_storage import OwnStorage
 from toprank.solvers.problem import Recorder
@@ -27,21 +27,25 @@ EXPLICIT = 2000
 _EXPLICIT_ROWS_OF_OWN = 600
 # Rows in blocks whose weight is not zero are sent here if that is no more than so many products with a vector send.
 _SENT_AS_PRODUCTS = 50
+# Columns whose Gram matrix blocks send at once, without a trip that asks whether few rows have a weight.
+_FEW_COLUMNS = 500
 
 
 def newton_system(
     X: Any, weights: Floats, centre: Floats, ridge: Floats, recorder: Recorder, cg_tolerance: float = 1e-4
 ) -> Solve:
     """A function that solves the system; `recorder` counts the rows that are read, as parts of a pass."""
-    n_active, n_features = int(np.count_nonzero(weights)), X.shape[1]
+    n_features, in_blocks = X.shape[1], isinstance(X, BlockMatrix)
+    if in_blocks and 0 < n_features <= _FEW_COLUMNS:
+        H = sandwich(X, weights, centre)
+        recorder.passes += weights.known(N_ACTIVE) / len(weights)  # type: ignore[attr-defined]
+        return _factorised(H, ridge)
+    n_active = int(np.count_nonzero(weights))
     recorder.passes += n_active / len(weights)
     if n_active == 0 or n_features == 0:
         return lambda right: right / ridge
     if n_features <= min(EXPLICIT, 4 * n_active):
-        H = sandwich(X, weights, centre)
-        H[np.diag_indices(n_features)] += ridge
-        return Cholesky(H).solve
-    in_blocks = isinstance(X, BlockMatrix)
+        return _factorised(sandwich(X, weights, centre), ridge)
     if in_blocks and n_active * X.nnz > _SENT_AS_PRODUCTS * n_features * len(weights):
         return _by_cg(X, weights, centre, ridge, recorder, 1.0, cg_tolerance)
     active = np.flatnonzero(weights)
@@ -49,6 +53,11 @@ def newton_system(
     if len(active) <= (min(EXPLICIT, _EXPLICIT_ROWS_OF_OWN) if isinstance(X, OwnStorage) else EXPLICIT):
         return _in_row_space(rows, weights, centre, ridge)
     return _by_cg(rows, weights, centre, ridge, recorder, len(active) / n, cg_tolerance)
+
+
+def _factorised(H: Floats, ridge: Floats) -> Solve:
+    H[np.diag_indices(len(ridge))] += ridge
+    return Cholesky(H).solve
 
 
 def _in_row_space(rows: Any, weights: Floats, c: Floats, ridge: Floats) -> Solve:

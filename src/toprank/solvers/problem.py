@@ -17,6 +17,7 @@ import numpy as np
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.formulation import Formulation
+from toprank.formulations.surrogates import SlopeSums
 from toprank.log import logger, tell
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.saved_state import FLAG, Array, Chosen, Items, Kind, Number, Schema, Table, count
@@ -129,10 +130,13 @@ class WeightedRows:
         """Weights r of all rows, whose sum Σ rᵢ xᵢ is that of the positives by y minus Σy times that of p."""
         return self.row_weights(y, -y.sum() * p)
 
-    def dual_value(self, point: DualPoint, squared_norm: float) -> tuple[float, float]:
-        """The dual objective at the best multiple of y, and that multiple; `squared_norm` is ‖Σ rᵢ xᵢ‖²."""
+    def dual_value(self, point: DualPoint, squared_norm: float, sums: SlopeSums | None = None) -> tuple[float, float]:
+        """The dual objective at the best multiple of y, and that multiple.
+
+        `squared_norm` is ‖Σ rᵢ xᵢ‖², and `sums` are those of y, where they are known.
+        """
         surrogate, share, conjugate = self.formulation.surrogate, self.positive_share, point.threshold_conjugate
-        return dual_value(surrogate, share, point.y, squared_norm, self.alpha, conjugate)
+        return dual_value(surrogate, share, point.y, squared_norm, self.alpha, conjugate, sums)
 
     def dual_point_at(self, scores: Floats) -> DualPoint:
         """The dual point that belongs to given scores; its y is scaled so that squares do not overflow."""

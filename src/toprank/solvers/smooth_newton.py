@@ -35,14 +35,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toprank.arrays import Floats
-from toprank.formulations.surrogates import Surrogate, log_or_minus_infinity
+from toprank.formulations.surrogates import SlopeSums, Surrogate, log_or_minus_infinity
 from toprank.matrices.dense_or_sparse import weighted_squares
 from toprank.solvers.hinge_quantile import improve_hinge_quantile
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.newton_system import Solve, newton_system
 from toprank.solvers.problem import DualPoint, Problem, Recorder, Solution
 
-_EPSILON = float(np.finfo(float).eps)
+_EPSILON, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # Steps for one Huberised hinge.
 _STEPS_OF_A_WIDTH = 20
@@ -56,39 +56,53 @@ _REFINEMENTS = 3
 _HUGE = float(np.log(1e4))
 # Scores beyond this have rounding errors that the exponential would show.
 _LARGEST_SCORE = 1e9
+# Beyond this an objective is infinite in double precision.
+_LARGEST_LOGARITHM = 700.0
 
 
-@dataclass
-class _Point:
-    """A point with everything that the next step needs.
+@dataclass(frozen=True)
+class _Level:
+    """What follows from scores and ‖w‖.
 
-    `unit` is y over its largest entry, whose logarithm is `log_largest`, and `pull` is X₊ᵀu − (Σu)·g for this u: y may
-    be so small that what belongs to it would underflow, or vanish beside αw in the gradient, and any multiple of y
-    gives a bound. `is_huge` says that rounding errors of `pull` count. The gradient is divided by e^log_scale, which is
-    the largest y where that is above 1, and 1 elsewhere.
+    `unit` is y over its largest entry, whose logarithm is `log_largest`: y may be so small that what belongs to it
+    would underflow, or vanish beside αw in the gradient, and any multiple of y gives a bound. `sums` are those of
+    `unit`, `slope` is the sum of the slopes that p is proportional to, and `conjugate` is t*(p).
     """
 
-    w: Floats
     scores: Floats
     threshold: float
     log_objective: float
-    centre: Floats
     unit: Floats
     log_largest: float
-    pull: Floats
+    sums: SlopeSums
     p: Floats
-    gradient: Floats
-    is_huge: bool
+    slope: float
+    conjugate: float
 
     @property
     def log_scale(self) -> float:
-        """Logarithm of what gradient and Hessian are divided by."""
+        """Logarithm of what gradient and Hessian are divided by: the largest y where that is above 1."""
         return max(0.0, self.log_largest)
 
     @property
     def largest(self) -> float:
         """The largest y over the scale, at most 1."""
         return float(np.exp(self.log_largest - self.log_scale))
+
+
+@dataclass(frozen=True)
+class _Point(_Level):
+    """A point with everything that the next step needs.
+
+    `centre` is g, `pull` is X₊ᵀu − (Σu)·g for u = `unit`, `gradient` is divided by the scale, and `is_huge` says that
+    rounding errors of `pull` count.
+    """
+
+    w: Floats
+    centre: Floats
+    pull: Floats
+    gradient: Floats
+    is_huge: bool
 
 
 def solve_smooth_newton(
@@ -176,47 +190,47 @@ def _with_surrogate(problem: Problem, surrogate: Surrogate) -> Problem:
     return replace(problem, formulation=replace(problem.formulation, surrogate=surrogate, threshold=threshold))
 
 
-def _log_objective(problem: Problem, w_squared: float, scores: Floats, start: float) -> tuple[float, float]:
-    """Logarithm of the objective, and the threshold, from scores alone."""
+def _level(problem: Problem, w_squared: float, scores: Floats, start: float = -np.inf, above: float = 0.0) -> _Level:
+    """Objective, threshold and slopes from scores alone; the threshold is looked for above `start`."""
     threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
-    t = threshold.solve(scores[problem.threshold_rows], problem.threshold_share, start)
+    s, share = scores[problem.threshold_rows], problem.threshold_share
+    t = threshold.solve(s, share, start, above)
+    slopes = threshold.slopes(s, share, t)
     z = t - scores[problem.positives]
+    loss = surrogate.mean_loss(z, problem.positive_share, (np.sum, slopes), (np.dot, slopes, s))
+    log_objective = float(np.logaddexp(log_or_minus_infinity(0.5 * problem.alpha * w_squared), loss.log_mean))
     if surrogate.in_log_domain and np.abs(scores).max() > _LARGEST_SCORE:
-        return np.inf, t
-    loss = surrogate.log_mean(z, problem.positive_share)
-    return float(np.logaddexp(log_or_minus_infinity(0.5 * problem.alpha * w_squared), loss)), t
+        log_objective = np.inf
+    slope, at_scores = loss.others
+    p, conjugate = slopes / slope, at_scores / slope - t
+    return _Level(scores, t, log_objective, loss.unit, loss.log_largest, loss.sums, p, slope, conjugate)
 
 
-def _evaluate(problem: Problem, w: Floats, scores: Floats | None, recorder: Recorder) -> _Point:
-    """Everything at w: two passes for the gradient, and one for the scores where they are not known."""
-    if scores is None:
-        scores = problem.scores(w)
+def _evaluate(problem: Problem, w: Floats, level: _Level | None, recorder: Recorder) -> _Point:
+    """Everything at w: two passes for the gradient, and one for the scores where nothing is known of them."""
+    if level is None:
+        level = _level(problem, float(w @ w), problem.scores(w))
         recorder.passes += 1
-    threshold, surrogate = problem.formulation.threshold.implicit, problem.formulation.surrogate
-    log_objective, t = _log_objective(problem, float(w @ w), scores, -np.inf)
-    unit, log_largest = surrogate.unit_slopes(t - scores[problem.positives], problem.positive_share)
-    p = threshold.gradient(scores[problem.threshold_rows], problem.threshold_share, t)
-    is_huge = surrogate.in_log_domain and log_largest > _HUGE
-    centre, pull = _centre_and_pull(problem, unit, p, is_huge, recorder)
-    point = _Point(w, scores, t, log_objective, centre, unit, log_largest, pull, p, pull, is_huge)
-    point.gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
-    return point
+    is_huge = problem.formulation.surrogate.in_log_domain and level.log_largest > _HUGE
+    centre, pull = _centre_and_pull(problem, level.unit, level.sums.total, level.p, is_huge, recorder)
+    gradient = problem.alpha * np.exp(-level.log_scale) * w - level.largest * pull
+    return _Point(**vars(level), w=w, centre=centre, pull=pull, gradient=gradient, is_huge=is_huge)
 
 
 def _centre_and_pull(
-    problem: Problem, unit: Floats, p: Floats, without_rounding: bool, recorder: Recorder
+    problem: Problem, unit: Floats, total: float, p: Floats, without_rounding: bool, recorder: Recorder
 ) -> tuple[Floats, Floats]:
-    """The centre g = Xᵀp, and X₊ᵀu − (Σu)·g; two passes.
+    """The centre g = Xᵀp, and X₊ᵀu − (Σu)·g, whose sum is `total`; two passes.
 
     With `without_rounding`, entries of the latter that are no larger than the rounding errors of their sum are zero: so
     they are for data that differ from X in the last digits (Oettli and Prager 1964), and a bound with them is a bound.
     """
     on_positives, on_threshold = problem.row_weights(unit, 0.0), problem.row_weights(0.0, p)
     centre, of_positives = problem.combine_both(on_threshold, on_positives)
-    pull = of_positives - unit.sum() * centre
+    pull = of_positives - total * centre
     recorder.passes += problem.passes_for_both
     if without_rounding:
-        X, sizes = problem.X, on_positives + unit.sum() * on_threshold
+        X, sizes = problem.X, on_positives + total * on_threshold
         errors = (8 + np.sqrt(len(sizes))) * _EPSILON * np.asarray(abs(X).T @ sizes)
         pull = np.where(np.abs(pull) > errors, pull, 0.0)
         recorder.passes += 1
@@ -231,22 +245,24 @@ def _hessian_weights(problem: Problem, point: _Point) -> Floats:
     else:
         z = point.threshold - point.scores[problem.positives]
         on_positives = np.exp(-point.log_scale) * problem.positive_share * surrogate.curvature(z)
-    S = point.largest * float(point.unit.sum())
+    S = point.largest * point.sums.total
     s, share = point.scores[problem.threshold_rows], problem.threshold_share
-    return problem.row_weights(on_positives, threshold.curvature(s, share, point.threshold, S))
+    return problem.row_weights(on_positives, threshold.curvature(s, share, point.threshold, S, point.slope))
 
 
 def _certify(problem: Problem, smooth: Problem, point: _Point, incumbent: Incumbent) -> None:
     """Offer objective and lower bound of the problem itself at a point of the smoothed one."""
-    s, threshold = point.scores[problem.threshold_rows], problem.formulation.threshold.implicit
-    if smooth is problem:
-        t, conjugate = point.threshold, float(point.p @ s) - point.threshold
-    else:
-        t = threshold.solve(s, problem.threshold_share)
-        conjugate = threshold.conjugate(point.p, problem.threshold_share)
-    incumbent.offer(problem.objective(float(point.w @ point.w), point.scores, t), point.w, point.scores)
+    primal, conjugate = float(np.exp(min(point.log_objective, _LARGEST_LOGARITHM))), point.conjugate
+    if smooth is not problem:
+        threshold, share = problem.formulation.threshold.implicit, problem.threshold_share
+        t = threshold.solve(point.scores[problem.threshold_rows], share, point.threshold)
+        primal, conjugate = (
+            problem.objective(float(point.w @ point.w), point.scores, t),
+            threshold.conjugate(point.p, share),
+        )
+    incumbent.offer(primal, point.w, point.scores)
     known = DualPoint(point.unit, point.p, conjugate)
-    incumbent.raise_bound(problem.dual_value(known, float(point.pull @ point.pull))[0], known)
+    incumbent.raise_bound(problem.dual_value(known, float(point.pull @ point.pull), point.sums)[0], known)
 
 
 def _is_done(problem: Problem, point: _Point, incumbent: Incumbent) -> bool:
@@ -288,7 +304,7 @@ def _offer_linearised(problem: Problem, point: _Point, solve: Solve, incumbent: 
         if not (unit.any() and p.any()):
             break
         w, p = w + move, p / p.sum()
-        _, pull = _centre_and_pull(problem, unit, p, True, incumbent.recorder)
+        _, pull = _centre_and_pull(problem, unit, float(unit.sum()), p, True, incumbent.recorder)
         known = DualPoint(unit, p, threshold.conjugate(p, problem.threshold_share))
         incumbent.raise_bound(problem.dual_value(known, float(pull @ pull))[0], known)
         gradient = problem.alpha * np.exp(-point.log_scale) * w - point.largest * pull
@@ -318,22 +334,26 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
     if not slope < 0:
         return None
     ww, wd, dd = float(point.w @ point.w), float(point.w @ direction), float(direction @ direction)
+    # the threshold is convex, and bends by no more than a part of the Newton model
+    rise = float(point.centre @ direction)
+    bend = -0.5 * float(point.gradient @ direction) / max(point.largest * point.sums.total, _TINY)
 
-    def value(step: float) -> tuple[float, Floats]:
+    def at(step: float) -> _Level:
         scores = problem.settled(point.scores + step * step_scores)
-        return _log_objective(problem, ww + 2 * step * wd + step**2 * dd, scores, point.threshold)[0], scores
+        start, above = point.threshold + step * rise, step**2 * bend
+        return _level(problem, ww + 2 * step * wd + step**2 * dd, scores, start, above)
 
     step = 1.0
     for _ in range(30):
-        reached, scores = value(step)
-        if reached <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)):
+        reached = at(step)
+        if reached.log_objective <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)):
             break
         step *= 0.5
     else:
         return None
     while step >= 1 and point.log_scale > 0 and problem.formulation.surrogate.in_log_domain:
-        longer, further = value(2 * step)
-        if not longer < reached:
+        further = at(2 * step)
+        if not further.log_objective < reached.log_objective:
             break
-        step, reached, scores = 2 * step, longer, further
-    return _evaluate(problem, point.w + step * direction, scores, recorder)
+        step, reached = 2 * step, further
+    return _evaluate(problem, point.w + step * direction, reached, recorder)
