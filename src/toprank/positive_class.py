@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toprank.arrays import is_dask
 from toprank.exceptions import InputError, Message, PositiveClassWarning
 
 POS_LABEL_TEXT = """\
@@ -106,13 +107,14 @@ def warn_if_guessed(classes: NDArray[Any], share: float, owner: str) -> None:
 def warn_if_not_asked(model: Any, labels: Any, owner: str = "{}") -> None:
     """Warn that the second class of a model is taken, unless that has a `pos_label` and warns itself.
 
-    So models of scikit-learn are meant, with labels such as words. In `owner` the braces are the name of the class, of
-    a pipeline that of its last step.
+    So models of scikit-learn are meant, with labels such as words, an array or one of Dask. In `owner` the braces are
+    the name of the class, of a pipeline that of its last step.
     """
     asked = any(name.rsplit("__", 1)[-1] == "pos_label" for name in getattr(model, "get_params", dict)())
     if not asked and not are_usual(model.classes_.tolist()):
         last = model.steps[-1][1] if hasattr(model, "steps") else model
-        share = float(np.mean(np.asarray(labels) == model.classes_[1]))
+        labels = labels if is_dask(labels) else np.asarray(labels)
+        share = float((labels == model.classes_[1]).mean())
         warn_if_guessed(model.classes_, share, owner.format(type(last).__name__))
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import scale
 
-from toprank import metrics
+from toprank import PositiveClassWarning, metrics
 
 
 @pytest.fixture(scope="module")
@@ -100,3 +100,35 @@ def test_weights_and_groups_are_routed(data):
 def test_errors(name, parameters, message):
     with pytest.raises(ValueError, match=message):
         metrics.get_scorer(name, **parameters)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_scorers_of_dask_arrays_gather_no_labels(data, words, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    from toprank import TauFPL
+
+    X, y = data[0], np.where(data[1] == 1, "fine", "grave") if words else data[1]
+    options = {"pos_label": "grave"} if words else {}
+    model = TauFPL(tau=0.1, threshold="trained", **options).fit(X, y)
+    in_blocks = da.from_array(X, chunks=(80, -1)), da.from_array(y, chunks=80)
+
+    def never(*_, **__):
+        raise AssertionError("labels are gathered")
+
+    for name, parameters in [("tpr_at_fpr", {"max_fpr": 0.02}), ("roc_auc", {}), ("wmw", {})]:
+        scorer = metrics.get_scorer(name, **parameters)
+        expected = scorer(model, X, y)
+        with monkeypatch.context() as patched:
+            patched.setattr(da.Array, "__array__", never)
+            assert scorer(model, *in_blocks) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_model_of_words_that_was_not_asked_warns_of_dask_labels_too(data):
+    da = pytest.importorskip("dask.array")
+    X, y = data[0], np.where(data[1] == 1, "fine", "grave")
+    model = LogisticRegression().fit(X, y)
+    scorer = metrics.get_scorer("roc_auc")
+    with pytest.warns(PositiveClassWarning, match="grave"):
+        expected = scorer(model, X, y)
+    with pytest.warns(PositiveClassWarning, match="grave"):
+        assert scorer(model, X, da.from_array(y, chunks=80)) == pytest.approx(expected, rel=1e-12)

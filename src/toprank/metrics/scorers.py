@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics._scorer import _Scorer
 
+from toprank.arrays import is_dask
 from toprank.exceptions import InputError
 from toprank.metrics._metric import METRICS
 from toprank.positive_class import warn_if_not_asked
@@ -25,14 +26,23 @@ class PositiveClassScorer(_Scorer):
     """
 
     def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> float:
-        classes, labels = getattr(estimator, "classes_", None), np.asarray(y_true)
-        if classes is not None and not names_labels(self) and np.isin(labels, classes).all():
+        classes, labels = getattr(estimator, "classes_", None), y_true if is_dask(y_true) else np.asarray(y_true)
+        if classes is not None and not names_labels(self) and _are_among(labels, classes):
             if len(classes) == 2:
                 warn_if_not_asked(estimator, labels, "the scorer of {}")
                 y_true = labels == classes[1]
             elif "labels" in inspect.signature(self._score_func).parameters:
                 kwargs["labels"] = classes
         return float(super()._score(method_caller, estimator, X, y_true, **kwargs))
+
+
+def _are_among(labels: Any, classes: Any) -> bool:
+    """Whether labels are all known; of blocks only different ones are sent, and no more than decide it."""
+    if is_dask(labels):
+        from toprank.ranking.block_rows import different_labels
+
+        labels = different_labels(labels, len(classes) + 1)
+    return bool(np.isin(labels, classes).all())
 
 
 def names_labels(scorer: Any) -> bool:

@@ -19,7 +19,7 @@ from toprank.arrays import Floats, is_dask
 from toprank.matrices.block_order import Order
 from toprank.matrices.block_tasks import Piece, Pieces, fetched, on_each, stored
 from toprank.matrices.block_vector import BlockVector
-from toprank.matrices.dask_columns import beside, distinct, lengths_of
+from toprank.matrices.dask_columns import beside, blocks_of, distinct, lengths_of
 from toprank.ranking import block_parts
 from toprank.ranking.block_parts import SortedRuns, ends_of_parts, slices_of_parts, together
 from toprank.ranking.tie_runs import (
@@ -114,6 +114,11 @@ def columns_beside(y_true: Any, y_score: Any, *others: tuple[Any, str]) -> list[
     lengths = lengths_of(y_score if is_dask(y_score) else y_true)
     columns = (y_true, "y_true"), (y_score, "y_score"), *others
     return [[None] * len(lengths) if column is None else beside(lengths, column, of, name) for column, of in columns]
+
+
+def different_labels(labels: Any, most: int) -> Any:
+    """The different labels of a Dask column; of each block at most so many."""
+    return distinct(blocks_of(labels), most)
 
 
 def checked_labels(labels: Any) -> Any:
