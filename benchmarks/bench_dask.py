@@ -1,9 +1,9 @@
 """Dask arrays against one memory: bytes and trips of a round against n, overhead at equal cores, two processes to one.
 
-``python benchmarks/bench_dask.py traffic|overhead|processes [rows]`` or ``disk|peer [rows] [folder]``. Times are those
-of the clock, best of three, but `overhead`, which is the processor time of one thread. `disk` and `peer` write rows of
-500 columns (2 KB a row) to files in the folder, if they are not there, and fit them once from there: 10⁷ rows are
-20 GB. `peer` needs dask-ml.
+``python benchmarks/bench_dask.py traffic|overhead [rows]``, ``disk|peer [rows] [folder]`` or
+``processes [rows] [columns] [PatMatNP|TauFPL|nystroem] [blocks]``. Times are those of the clock, but `overhead`, which
+is the processor time of one thread, best of three. `disk` and `peer` write rows of 500 columns (2 KB a row) to files in
+the folder, if they are not there, and fit them once from there: 10⁷ rows are 20 GB. `peer` needs dask-ml.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from toprank import TauFPL
+from toprank import PatMatNP, TauFPL
 from toprank.datasets import make_imbalanced
 from toprank.solvers.block_problem import BlockProblem
 from toprank.solvers.incumbent import Incumbent
@@ -94,20 +94,60 @@ def overhead(n: int) -> None:
     print(f"{n:,} x 50: in memory {inside:.2f} s, in blocks {blocks:.2f} s, {blocks / inside:.2f} times as long")
 
 
-def processes(n: int) -> None:
-    """Two worker processes of one thread against one."""
+def processes(n: int, d: int, name: str, n_blocks: int) -> None:
+    """Two worker processes of one thread against one, by turns: the clock, and the processor time of each process."""
     from distributed import Client, LocalCluster
 
-    taken = {}
-    for workers in (1, 2):
+    taken: dict[int, list[float]] = {1: [], 2: []}
+    for workers in (1, 2, 1, 2):
         with (
             LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-            Client(cluster),
+            Client(cluster) as client,
         ):
-            _, _, X, y = rows(n, 50, n // 1000)
-            model().fit(X, y)
-            taken[workers] = best(partial(model().fit, X, y), time.perf_counter)
-    print(f"{n:,} x 50: one process {taken[1]:.2f} s, two {taken[2]:.2f} s, {taken[1] / taken[2]:.2f} times as fast")
+            X, y = made_by_workers(n, d, n_blocks)
+            fit = partial(MODELS[name]().fit, X, y)
+            fit()  # compiled code is loaded, and rows are where they stay
+            before, here, start = client.run(time.process_time), time.process_time(), time.perf_counter()
+            found = fit()
+            taken[workers].append(time.perf_counter() - start)
+            here, after = time.process_time() - here, client.run(time.process_time)
+            spent = ", ".join(f"{after[key] - before[key]:.1f}" for key in before)
+            print(
+                f"{n:,} x {d} in {n_blocks} blocks, {name}, {workers} of one thread: {taken[workers][-1]:.1f} s; "
+                f"processor time: client and scheduler {here:.1f} s, workers {spent}; "
+                f"{found.history_['passes'][-1]:.1f} passes, gap {found.dual_gap_:.0e}",
+                flush=True,
+            )
+    one, two = min(taken[1]), min(taken[2])
+    print(f"one process {one:.1f} s, two {two:.1f} s, {one / two:.2f} times as fast")
+
+
+MODELS = {
+    "PatMatNP": lambda: PatMatNP(tau=0.01, alpha=0.01, threshold="trained"),
+    "TauFPL": model,
+    "nystroem": lambda: PatMatNP(
+        tau=0.01, alpha=0.01, threshold="trained", kernel="rbf", approximation="nystroem", n_components=500,
+        cache_size=20_000, random_state=0,
+    ),
+}  # fmt: skip
+
+
+def made_by_workers(n: int, d: int, n_blocks: int) -> tuple:
+    """Rows of two normal classes, one in a hundred positive, made and kept by the workers."""
+    size = n // n_blocks
+    blocks = [dask.delayed(_block)(number, size, d) for number in range(n_blocks)]
+    X = da.concatenate([da.from_delayed(block[0], (size, d), np.float64) for block in blocks])
+    y = da.concatenate([da.from_delayed(block[1], (size,), np.int64) for block in blocks])
+    return dask.persist(X, y)
+
+
+def _block(number: int, size: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    direction = np.random.default_rng(0).standard_normal(d)
+    random = np.random.default_rng([1, number])
+    y = (random.random(size) < 0.01).astype(np.int64)
+    X = random.standard_normal((size, d))
+    X[y == 1] += 3.0 * direction / np.linalg.norm(direction)
+    return X, y
 
 
 # Rows of a block on disk: 50 MB of 500 columns.
@@ -189,8 +229,12 @@ def peer(n: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    what, size = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 400_000
+    what, *arguments = sys.argv[1:]
+    size = int(arguments[0]) if arguments else 400_000
     if what in ("disk", "peer"):
-        {"disk": disk, "peer": peer}[what](size, Path(sys.argv[3] if len(sys.argv) > 3 else "."))
+        {"disk": disk, "peer": peer}[what](size, Path(arguments[1] if len(arguments) > 1 else "."))
+    elif what == "processes":
+        d, name, n_blocks = (*arguments[1:], *("300", "PatMatNP", "4")[len(arguments[1:]) :])
+        processes(size, int(d), name, int(n_blocks))
     else:
-        {"traffic": traffic, "overhead": overhead, "processes": processes}[what](size)
+        {"traffic": traffic, "overhead": overhead}[what](size)
