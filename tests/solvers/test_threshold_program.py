@@ -18,6 +18,11 @@ def one_thread():
         yield
 
 
+def part_of(products):
+    """What an elimination asks for."""
+    return lambda rows, others: products[np.ix_(rows, others)]
+
+
 @pytest.mark.parametrize("by", ["active sets", "interior point"])
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize(("n_doubtful", "fixed"), [(0, 0.0), (5, 0.7)])
@@ -33,10 +38,9 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     products = rows @ rows.T + np.diag(bend)
     slopes = np.r_[60.0 + rng.random(m), rng.standard_normal(n_doubtful), rng.standard_normal(k)]
     caps = np.full(k, 0.15) if capped else None
-    elimination = Elimination(products[:m, :m].copy(), lambda some: products[:m, some], np.arange(m), n)
-    columns = elimination.columns(np.r_[m:n])
-    M, signs_of_z = products[m:, m:].copy(), -signs[m:]
-    program = ThresholdProgram(elimination, columns, signs_of_z, M, (slopes[:m], slopes[m:]), fixed)
+    elimination = Elimination(products[:m, :m].copy(), part_of(rows @ rows.T), np.arange(m), n)
+    places, none = elimination.places(np.r_[m:n]), np.zeros(0, int)
+    program = ThresholdProgram(elimination, places, -signs[m:], bend[m:], (slopes[:m], slopes[m:]), fixed, none)
     z, level = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
     assert (level == 0) == (by == "active sets")
 
@@ -55,21 +59,25 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     assert 0 < np.count_nonzero(z[n_doubtful:]) < k  # some b are zero, and exactly so
 
 
-def test_columns_are_computed_once_and_in_any_order(rng):
-    """Those of an earlier program are kept."""
+def test_what_is_left_of_a_row_is_computed_once_and_in_any_order(rng):
+    """That of an earlier program is kept."""
     rows, asked = rng.standard_normal((30, 40)), []
     products = rows @ rows.T
 
-    def of(some):
-        asked.extend(some)
-        return products[:10, some]
+    def of(some, others):
+        asked.extend(others if len(some) == 10 else [])
+        return products[np.ix_(some, others)]
 
     elimination = Elimination(products[:10, :10].copy(), of, np.arange(10), 30)
     inverse = np.linalg.inv(products[:10, :10])
-    for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11])):
-        columns = elimination.columns(some)
-        np.testing.assert_allclose(columns @ columns.T, products[some, :10] @ inverse @ products[:10, some])
-    assert sorted(asked) == [11, 12, 13, 25]
+    for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11]), np.r_[28:9:-1]):
+        places = elimination.places(some)
+        known = products[some, :10] @ inverse @ products[:10, some]
+        halves = elimination.halves[places]
+        np.testing.assert_allclose(halves @ halves.T, known)
+        np.testing.assert_allclose(elimination.left(places), products[np.ix_(some, some)] - known, atol=1e-9)
+        np.testing.assert_allclose(elimination.squares[places], products[some, some])
+    assert sorted(asked) == list(range(10, 29))
 
 
 def test_what_is_projected_out_was_never_eliminated(rng):
@@ -79,13 +87,10 @@ def test_what_is_projected_out_was_never_eliminated(rng):
     products, some = rows @ rows.T + np.eye(n), np.r_[20:35]
     signs = np.where(np.arange(len(some)) < 4, -1.0, 1.0)
     programs = []
-    for kept, basis in ((np.setdiff1d(np.arange(m), dropped), None), (np.arange(m), dropped)):
-        elimination = Elimination(
-            products[np.ix_(kept, kept)], lambda others, kept=kept: products[np.ix_(kept, others)], kept, n
-        )
-        columns, M = elimination.columns(some), products[np.ix_(some, some)]
-        basis = None if basis is None else elimination.basis(basis)
-        programs.append(ThresholdProgram(elimination, columns, signs, M, (slopes[kept], slopes[some]), 0.3, basis))
+    for kept, out in ((np.setdiff1d(np.arange(m), dropped), dropped[:0]), (np.arange(m), dropped)):
+        elimination = Elimination(products[np.ix_(kept, kept)], part_of(products), kept, n)
+        places, both = elimination.places(some), (slopes[kept], slopes[some])
+        programs.append(ThresholdProgram(elimination, places, signs, np.zeros(len(some)), both, 0.3, out))
     without, projected = programs
     np.testing.assert_allclose(projected.H, without.H, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(projected.q, without.q, rtol=1e-9, atol=1e-9)
@@ -103,9 +108,9 @@ def test_programs_of_rows_that_are_nearly_alike(rng):
     bend = np.zeros(90)
     bend[:30] = 1e-2
     A = products[:30, :30] + np.diag(bend[:30])
-    elimination = Elimination(A.copy(), lambda others: products[np.ix_(kept, others)], kept, 90)
-    M, slopes = products[30:, 30:].copy(), np.r_[np.ones(30), 0.3 * np.sin(9 * x[30:])]
-    program = ThresholdProgram(elimination, elimination.columns(some), np.ones(60), M, (slopes[:30], slopes[30:]), 0.0)
+    elimination = Elimination(A.copy(), part_of(products), kept, 90)
+    places, slopes = elimination.places(some), (np.ones(30), 0.3 * np.sin(9 * x[30:]))
+    program = ThresholdProgram(elimination, places, np.ones(60), np.zeros(60), slopes, 0.0, kept[:0])
 
     def value(z):
         return 0.5 * z @ program.H @ z - program.q @ z

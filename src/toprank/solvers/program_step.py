@@ -82,9 +82,9 @@ class ProgramStep:
             _move(dual, u, b)
             # 4. Stop, or go on.
             last, previous, gap = parts, gap, dual.gap()
-            if gap <= tol or (not len(outside) and (not self.settles or (is_last and gap > _PROGRESS * previous))):
+            if gap <= tol or (not outside.any() and (not self.settles or (is_last and gap > _PROGRESS * previous))):
                 return
-            left[outside] = True
+            left |= outside
 
     @staticmethod
     def _is_doubtful(dual: WorkingSetDual) -> Mask:
@@ -114,8 +114,23 @@ class ProgramStep:
 
     def _solution(
         self, dual: WorkingSetDual, sure: Mask, doubtful: Mask, rows: Rows, tol: float
+    ) -> tuple[Floats, Floats, Mask] | None:
+        """The u and b of the program, and which u were to be eliminated and had to be put back onto a bound."""
+        u, b, outside = dual.u, dual.b, np.zeros(len(dual.u), dtype=bool)
+        for _ in range(_ROUNDS):
+            found = self._solution_from(dual, u, b, sure & ~outside, doubtful | outside, rows, tol)
+            if found is None:
+                return None
+            u, b, new = found
+            outside[new] = True
+            if not len(new) or not (sure & ~outside).any():
+                break
+        return u, b, outside
+
+    def _solution_from(
+        self, dual: WorkingSetDual, u: Floats, b: Floats, sure: Mask, doubtful: Mask, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Rows] | None:
-        """The u and b of the program, and the eliminated u that had to be put back onto a bound."""
+        """The same of one program, from a start; and the eliminated u that had to be put back onto a bound."""
         elimination, number = self._elimination_for(dual, sure)
         is_sure = sure[number]
         doubtful = doubtful | sure
@@ -123,7 +138,7 @@ class ProgramStep:
         some = np.flatnonzero(doubtful)
         program = _program(dual, elimination, number, is_sure, some, rows)
         caps = dual.caps[rows] if dual.terms.has_caps else None
-        start = np.concatenate([dual.u[some], dual.b[rows]])
+        start = np.concatenate([u[some], b[rows]])
         z, self.level = program.solve(start, caps, _EXACTNESS * tol, max(self.level - 1, 0))
         on_rows = z[len(some) :]
         if not np.isfinite(z).all() or not on_rows.any():
@@ -152,14 +167,13 @@ class ProgramStep:
 
 def _elimination(dual: WorkingSetDual, sure: Mask) -> Elimination:
     """The factor of the eliminated positives."""
-    working, alpha, eliminated = dual.working, dual.alpha, dual.positives[sure]
-    A = working.rows[np.ix_(eliminated, eliminated)].astype(np.float64)
-    A /= alpha
+    working, alpha, eliminated = dual.working, np.float64(dual.alpha), dual.positives[sure]
+
+    def products(rows: Rows, others: Rows) -> Floats:
+        return np.asarray(working.rows[np.ix_(rows, others)] / alpha)
+
+    A = products(eliminated, eliminated)
     A[np.arange(len(A)), np.arange(len(A))] += dual.surrogate.width / dual.share[sure]
-
-    def products(rows: Rows) -> Floats:
-        return np.asarray(working.rows[np.ix_(rows, eliminated)].T / np.float64(alpha))
-
     return Elimination(A, products, eliminated, dual.size)
 
 
@@ -168,10 +182,7 @@ def _program(
 ) -> ThresholdProgram:
     """The program; `number` are the positives of the elimination, of which not all are sure, `some` the doubtful."""
     m, members = len(some), np.concatenate([dual.positives[some], dual.thresholds[rows]])
-    M = dual.working.rows[np.ix_(members, members)].astype(np.float64)
-    M /= dual.alpha
     bend = np.concatenate([dual.surrogate.width / dual.share[some], dual.d[rows] / dual.scalars[DELTA]])
-    M[np.arange(len(M)), np.arange(len(M))] += bend
     signs = np.ones(len(members))
     signs[:m] = -1.0
     fixed, kept = np.zeros(dual.size), np.full(len(dual.u), True)
@@ -179,11 +190,9 @@ def _program(
     fixed[dual.positives[kept]] = dual.u[kept]
     scores, shift = dual.combination(fixed / dual.alpha), dual.surrogate.shift
     slopes = np.concatenate([shift - scores[members[:m]], scores[members[m:]] + dual.terms.e])
-    of_eliminated = shift - scores[elimination.rows]
-    columns, basis = elimination.columns(members), None
-    if not is_sure.all():
-        basis = elimination.basis(np.flatnonzero(~is_sure))
-    return ThresholdProgram(elimination, columns, signs, M, (of_eliminated, slopes), float(fixed.sum()), basis)
+    of_eliminated, dropped = shift - scores[elimination.rows], np.flatnonzero(~is_sure)
+    places = elimination.places(members)
+    return ThresholdProgram(elimination, places, signs, bend, (of_eliminated, slopes), float(fixed.sum()), dropped)
 
 
 def _move(dual: WorkingSetDual, u: Floats, b: Floats) -> None:

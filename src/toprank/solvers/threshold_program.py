@@ -37,6 +37,8 @@ from toprank.solvers.active_sets import solve_by_active_sets
 _GUARD = 1e-11
 # Shares of the curvature of a z in the proximal term, in turn.
 PROXIMITIES = (1e-7, 1e-6, 1e-5, 1e-4)
+# Room for the rows of programs to come, as a multiple of those that are kept.
+_ROOM = 1.5
 # Steps after which a program ends in any case.
 _STEPS = 40
 # Part of the way to a bound that a step takes at most, and the room below a cap to start with.
@@ -44,15 +46,17 @@ _TO_THE_BOUND, _FIRST_ROOM = 0.995, 0.1
 
 
 class Elimination:
-    """The factor of A, and the columns of the program in its terms, which are kept for the programs to come.
+    """The factor L of A, and what is left of other rows beside it, which is kept for the programs to come.
 
-    `rows` are those of the eliminated u; `products` gives theirs with others, over α; A is overwritten.
+    `rows` are those of the eliminated u, and `products` gives those of some rows with others, over α; A is overwritten.
     """
 
-    def __init__(self, A: Floats, products: Callable[[Rows], Floats], rows: Rows, n_rows: int) -> None:
+    def __init__(self, A: Floats, products: Callable[[Rows, Rows], Floats], rows: Rows, n_rows: int) -> None:
         self.factor, self._products, self.rows = Cholesky(A, in_place=True), products, rows
         self.ones = self.factor.half_solve(np.ones((len(A), 1)))[:, 0]
-        self._place, self._halves = np.full(n_rows, -1), np.empty((0, len(A)))
+        self._place, self._kept = np.full(n_rows, -1), np.zeros(0, np.intp)
+        self._halves, self._left = np.empty((0, len(A))), np.empty((0, 0))
+        self.squares = np.zeros(0)
 
     def basis(self, dropped: Rows) -> Floats:
         """Orthonormal columns to project out of all others: then those of the eliminated u are zero, and no longer so.
@@ -63,57 +67,85 @@ class Elimination:
         units[dropped, np.arange(len(dropped))] = 1.0
         return np.asarray(np.linalg.qr(self.factor.half_solve(units))[0])
 
-    def columns(self, rows: Rows) -> Floats:
-        """L⁻¹ times the products with some rows, one row for each."""
+    @property
+    def halves(self) -> Floats:
+        """L⁻¹ times the products with each of the rows that are kept, one row for each."""
+        return self._halves[: len(self._kept)]
+
+    def left(self, places: Rows) -> Floats:
+        """The products of rows that are kept with each other, over α, less those of their halves; a copy."""
+        return self._left[np.ix_(places, places)]
+
+    def places(self, rows: Rows) -> Rows:
+        """Where rows are kept; new ones are added."""
         if len(rows) and (most := int(rows.max())) >= len(self._place):  # the working set has grown
             self._place = np.concatenate([self._place, np.full(most + 1 - len(self._place), -1)])
         missing = np.unique(rows[self._place[rows] < 0])
         if len(missing):
-            self._place[missing] = np.arange(len(self._halves), len(self._halves) + len(missing))
-            new = self.factor.half_solve(self._products(missing))
-            self._halves = np.concatenate([self._halves, new.T]) if len(self._halves) else new.T
-        return np.asarray(self._halves[self._place[rows]])
+            self._keep(missing)
+        return self._place[rows]
+
+    def _keep(self, new: Rows) -> None:
+        old, size = len(self._kept), len(self._kept) + len(new)
+        self._place[new], self._kept = np.arange(old, size), np.concatenate([self._kept, new])
+        if size > len(self._halves):
+            halves, left, room = self._halves, self._left, max(size, int(_ROOM * old))
+            self._halves, self._left = np.empty((room, len(self.ones))), np.empty((room, room))
+            self._halves[:old], self._left[:old, :old] = halves[:old], left[:old, :old]
+        self._halves[old:size] = self.factor.half_solve(self._products(self.rows, new)).T
+        products = self._products(new, self._kept)
+        self.squares = np.concatenate([self.squares, products[np.arange(len(new)), np.arange(old, size)]])
+        products -= self._halves[old:size] @ self._halves[:size].T
+        self._left[old:size, :size] = products
+        self._left[:old, old:size] = products[:, :old].T
 
 
 class ThresholdProgram:
-    """The program of some rows, of which the signs are σ, with M their products over α and what the loss adds to them.
+    """The program of some rows, at their places in an elimination, of which the signs are σ.
 
-    `columns` are those of an elimination, `slopes` the slopes at zero by u and by z, and `fixed` the sum of the u that
-    are at a bound and left out. What is in the span of `basis` is left out of the elimination. M is overwritten.
+    `bend` is what the loss adds to their curvature, `slopes` are the slopes at zero by u and by z, and `fixed` is the
+    sum of the u that are at a bound and left out. The u of the numbers `dropped` are left out of the elimination.
     """
 
     def __init__(
         self,
         elimination: Elimination,
-        columns: Floats,
+        places: Rows,
         signs: Floats,
-        M: Floats,
+        bend: Floats,
         slopes: tuple[Floats, Floats],
         fixed: float,
-        basis: Floats | None = None,
+        dropped: Rows,
     ) -> None:
-        self.factor, self.columns, self.signs = elimination.factor, columns, signs
-        self.n_doubtful = int(np.count_nonzero(signs < 0))
-        self.at_zero = self.factor.half_solve(slopes[0][:, None])[:, 0]
-        self.per_level = elimination.ones
-        if basis is not None:
-            self.at_zero, self.per_level = (x - basis @ (basis.T @ x) for x in (self.at_zero, self.per_level))
-            self.columns = columns = columns - (columns @ basis) @ basis.T
+        self.elimination, self.places, self.signs = elimination, places, signs
+        self.n_doubtful = n = int(np.count_nonzero(signs < 0))
+        at_zero = elimination.factor.half_solve(slopes[0][:, None])[:, 0]
+        self.H, self.basis = elimination.left(places), None
+        if len(dropped):
+            self.basis = elimination.basis(dropped)
+            within = (elimination.halves @ self.basis)[places]
+            self.H += within @ within.T
+        self.at_zero, self.per_level = self._projected(at_zero), self._projected(elimination.ones)
         self.epsilon = float(self.per_level @ self.per_level)
-        self.v = signs * (1.0 - columns @ self.per_level)
+        on_level, on_zero = (elimination.halves @ x for x in (self.per_level, self.at_zero))
+        self.v = signs * (1.0 - on_level[places])
         self.offset = fixed + float(self.at_zero @ self.per_level)
-        self.H, self.curvature = M, M.diagonal().copy()
-        self.H[np.arange(len(M)), np.arange(len(M))] *= 1.0 + _GUARD
-        self.H -= columns @ columns.T
-        self.H *= signs
-        self.H *= signs[:, None]
+        self.curvature = elimination.squares[places] + bend
+        self.H[np.arange(len(places)), np.arange(len(places))] += bend + _GUARD * self.curvature
+        self.H[:n, n:] *= -1.0
+        self.H[n:, :n] *= -1.0
         self.H += np.outer(self.v, self.v / self.epsilon)
-        self.q = slopes[1] + signs * (columns @ self.at_zero) + self.v * (self.offset / self.epsilon)
+        self.q = slopes[1] + signs * on_zero[places] + self.v * (self.offset / self.epsilon)
+
+    def _projected(self, half: Floats) -> Floats:
+        return half if self.basis is None else half - self.basis @ (self.basis.T @ half)
 
     def eliminated_at(self, z: Floats) -> Floats:
         """The best u for z."""
-        level = (float(self.v @ z) - self.offset) / self.epsilon
-        return self.factor.back_solve(self.at_zero + level * self.per_level + (self.signs * z) @ self.columns)
+        level, on_kept = (float(self.v @ z) - self.offset) / self.epsilon, np.zeros(len(self.elimination.halves))
+        on_kept[self.places] = self.signs * z
+        half = self.at_zero + level * self.per_level + self._projected(on_kept @ self.elimination.halves)
+        return self.elimination.factor.back_solve(half)
 
     def solve(self, start: Floats, caps: Floats | None, tol: float, first: int = 0) -> tuple[Floats, int]:
         """The z of the program, from a start with some positive b, and the proximal term with which guesses settled.
