@@ -2,7 +2,9 @@
 
     make bench                                         the table
     make bench BENCH="--only kernel"                   one part: linear, text, kernel, other, real or cold
-    make bench BENCH="--only large-text"               what takes too long for all of it: 100,000 rows of words
+    make bench BENCH="--only large-text"               what takes too long for all of it: 100,000 rows of words,
+    make bench BENCH="--only real-kernel"              kernels on real sets and more bands,
+    make bench BENCH="--only real-text"                and words of real sets
     make bench BENCH=--write                           and keep it in benchmarks/results/bench.json, to commit
 
 Both sides of a ratio are seconds of processor time in one process, by turns, the best of several rounds. They get the
@@ -165,6 +167,46 @@ def real_cases():
     yield "20 newsgroups, alpha 0.01", "LIBLINEAR, logistic", _fit(ours, X, y), _fit(peer, X, y)
 
 
+def real_kernel_cases():
+    """Kernels on both wines, spambase and larger bands for four C; six penalties in one search against one fit."""
+    from top_cases import load_case, scaled
+
+    from toprank import TopPush, TopSearchCV
+
+    bands, bad = curved_bands(5400, 5)
+    alpha = 1e-3
+    ours, peer = TopPush(alpha=alpha, kernel="rbf", gamma=0.2), SVC(C=1 / (alpha * bad.sum()), gamma=0.2)
+    yield "kernel, bands 5400 × 5, alpha 0.001", "SVC", _fit(ours, bands, bad), _fit(peer, bands, bad)
+    for name in ("winequality-white", "winequality-red", "spambase"):
+        X, y = load_case(name)
+        X, gamma = scaled(X), 0.02 if name == "spambase" else 1 / X.shape[1]
+        for C in (0.1, 1.0, 10.0, 100.0):
+            ours = TopPush(alpha=1 / (C * y.sum()), kernel="rbf", gamma=gamma)
+            yield f"kernel, {name}, C {C:g}", "SVC", _fit(ours, X, y), _fit(SVC(C=C, gamma=gamma), X, y)
+        train, test = np.arange(len(y)) % 3 > 0, np.arange(len(y)) % 3 == 0
+        alphas = [1 / (C * y.sum()) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)]
+        search = TopSearchCV(
+            TopPush(kernel="rbf", gamma=gamma), {"alpha": alphas}, refit=False,
+            cv=[(np.flatnonzero(train), np.flatnonzero(test))],
+        )  # fmt: skip
+        one = TopPush(alpha=alphas[2], kernel="rbf", gamma=gamma)
+        yield f"kernel, {name}, six penalties", "one fit, C 1", _fit(search, X, y), _fit(one, X[train], y[train])
+
+
+def real_text_cases():
+    """20 newsgroups and w8a."""
+    from top_cases import load_case, scaled
+
+    from toprank import TopPush
+
+    for name in ("20newsgroups", "w8a"):
+        X, y = load_case(name)
+        X = scaled(X)
+        for alpha in ALPHAS:
+            ours, peer = TopPush(alpha=alpha), LogisticRegression(C=1 / (alpha * y.sum()), solver="liblinear")
+            yield f"text, {name}, alpha {alpha:g}", "LIBLINEAR, logistic", _fit(ours, X, y), _fit(peer, X, y)
+
+
 def cold_cases():
     """Seconds of a first process and of the second one."""
     from bench_cold_start import measure
@@ -183,9 +225,11 @@ PARTS = {
     "real": real_cases,
     "cold": cold_cases,
     "large-text": large_text_cases,
+    "real-kernel": real_kernel_cases,
+    "real-text": real_text_cases,
 }
 # Parts that are run only if they are asked for.
-LONG = ("large-text",)
+LONG = ("large-text", "real-kernel", "real-text")
 
 
 def _fit(model, X, y):
