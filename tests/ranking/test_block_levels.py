@@ -12,6 +12,7 @@ from toprank.metrics import wmw_score
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
+from toprank.matrices import dask_columns  # noqa: E402
 from toprank.ranking import block_levels, block_parts  # noqa: E402
 
 GRAPHS = ["full", "chain", [(2, 0), (0, 1, 0.5), (3, 1, 2.5), (2, 0, 1.0)]]
@@ -84,9 +85,51 @@ def test_labels_of_any_kind_and_number():
     assert wmw_score(blocks[0][chosen], blocks[1][chosen]) == pytest.approx(expected, rel=1e-12)
 
 
-def test_little_is_fetched(monkeypatch):
+@pytest.mark.usefixtures("_parts")
+def test_bands_of_labels_take_the_place_of_levels(monkeypatch):
+    monkeypatch.setattr(block_levels, "MOST_LEVELS", 5)
+
+    @settings(max_examples=15, deadline=None, derandomize=True)
+    @given(levels_in_blocks(), st.sampled_from([0, 1, None]), st.booleans())
+    def check(case, digits, whole):
+        y, scores, weights, lengths = case
+        rng = np.random.default_rng(len(y))
+        y = y + rng.standard_normal(len(y))
+        y = y if digits is None else np.round(y, digits)
+        y = np.round(10 * y).astype(np.int64) if whole else y
+        expected = wmw_score(y, scores, sample_weight=weights)
+        found = wmw_score(*(in_blocks(c, lengths) for c in (y, scores)), sample_weight=weights)
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+    check()
+
+
+def test_too_many_labels_that_are_not_in_order_are_refused(monkeypatch):
+    monkeypatch.setattr(block_levels, "MOST_LEVELS", 5)
+    y, scores = np.arange(12) % 7, np.arange(12.0)
+    dy, ds = in_blocks(y, (5, 7)), in_blocks(scores, (5, 7))
+    words = in_blocks(np.array(list("abcdefghijkl")), (5, 7))
+    for labels, options in [(dy, {"graph": "chain"}), (dy, {"graph": [(1, 0)]}), (words, {})]:
+        with pytest.raises(ValueError, match=r"more than 5 different labels.*labels= lists.*round the labels"):
+            wmw_score(labels, ds, **options)
+    for graph in ("full", "chain", [(1, 0), (6, 2)]):
+        expected = wmw_score(y, scores, graph=graph)
+        assert wmw_score(dy, ds, graph=graph, labels=range(7)) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match=r"y_true has the labels \[6\], which are not in labels"):
+        wmw_score(dy, ds, labels=range(6))
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        wmw_score(dy, ds, sample_weight=np.zeros(12))
+    with pytest.raises(ValueError, match=r"labels in blocks must be floats, or integers up to 2\*\*53"):
+        wmw_score(dy + 2**60, ds)
+
+
+@pytest.mark.parametrize("each_its_own", [False, True])
+def test_little_is_fetched(monkeypatch, each_its_own):
     rng = np.random.default_rng(0)
     y, scores, sizes = rng.integers(0, 5, 20_000), rng.standard_normal(20_000), []
+    if each_its_own:
+        y = y + rng.random(20_000)
+        monkeypatch.setattr(block_levels, "MOST_LEVELS", 20)
 
     def counted(pieces):
         found = fetched(pieces)
@@ -94,7 +137,7 @@ def test_little_is_fetched(monkeypatch):
         return found
 
     fetched = block_levels.fetched
-    for module in (block_levels, block_parts):
+    for module in (block_levels, block_parts, dask_columns):
         monkeypatch.setattr(module, "fetched", counted)
     expected = wmw_score(y, scores)
     assert wmw_score(*(in_blocks(c, (9_000, 11_000)) for c in (y, scores))) == pytest.approx(expected, rel=1e-12)

@@ -3,7 +3,7 @@
 All of them take ``(y_true, y_score)`` and by keyword `sample_weight` and `pos_label`; a weight of 2 equals a
 repeated row, a weight of 0 a removed one. Each docstring states how ties are counted. The cost is one sort.
 
-Labels, scores and weights may be Dask arrays; all but `wmw_score` give the same number without gathering them.
+Labels, scores and weights may be Dask arrays, and give the same number without being gathered.
 """
 
 from toprank.metrics.gains import bedroc_score, ndcg_score

@@ -71,15 +71,17 @@ def wmw_score(
     0.5
     """
     choose = partial(_levels_by, labels=labels, pos_label=pos_label, graph=graph)
-    rows = level_rows(y_true, y_score, sample_weight, choose)
-    every = LevelPart(np.zeros(len(rows.levels)), np.arange(len(rows.levels)), rows.masses)
-    pairs = sum(_all_pairs(*one) for one in _comparisons(graph, rows.levels, every))
+    by_order = labels is None and pos_label is None and isinstance(graph, str) and graph == "full"
+    rows = level_rows(y_true, y_score, sample_weight, choose, labels is not None, by_order)
+    inside = rows.over_bands(_pairs_of_band)
+    pairs = fsum([_pairs_of_levels(rows.masses, graph, rows.levels), *(pairs for _, pairs in inside)])
     if pairs == 0:
         raise ValueError(
             "no pair of rows is ordered by the graph: y_true needs rows of positive weight in two levels that an "
             f"edge joins, found the levels {rows.levels[rows.masses > 0].tolist()}"
         )
-    return min(1.0, fsum(rows.over_parts(_right_pairs, graph, rows.levels)) / pairs)
+    right = fsum([*rows.over_parts(_right_pairs, graph, rows.levels), *(right for right, _ in inside)])
+    return min(1.0, right / pairs)
 
 
 def _levels_by(
@@ -87,6 +89,19 @@ def _levels_by(
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The levels and the level number of each row; if the levels are not known, as the user orders them."""
     return levels_of(y, ordered_levels(y, labels, pos_label, graph, "wmw_score") if levels is None else levels)
+
+
+def _pairs_of_levels(masses: Floats, graph: Graph, levels: NDArray[Any]) -> float:
+    """Weight of all pairs that a graph compares, of the weight of each level."""
+    every = LevelPart(np.zeros(len(levels)), np.arange(len(levels)), masses)
+    return sum(_all_pairs(*one) for one in _comparisons(graph, levels, every))
+
+
+def _pairs_of_band(band: LevelPart) -> tuple[float, float]:
+    """Weights of the pairs in the right order and of all pairs in a band of labels."""
+    masses = np.asarray(np.bincount(band.level, band.weight), dtype=np.float64)
+    levels = np.arange(len(masses))
+    return _right_pairs(band, "full", levels), _pairs_of_levels(masses, "full", levels)
 
 
 def _right_pairs(part: LevelPart, graph: Graph, levels: NDArray[Any]) -> float:

@@ -132,11 +132,17 @@ def checked_columns(labels: Any, scores: Any, weights: Any) -> tuple[Any, Any, F
     """Labels, scores and weights of a block."""
     labels, score = label_column(np.asarray(labels), "y_true"), score_column(np.asarray(scores), "y_score")
     check_consistent_length(labels, score)
-    if score.dtype.kind != "f":
-        if len(score) and max(abs(int(score.max())), abs(int(score.min()))) > _LARGEST_INTEGER:
-            raise ValueError("scores in blocks must be floats, or integers up to 2**53")
-        score = score.astype(np.float64)
+    score = score if score.dtype.kind == "f" else as_floats(score, "scores")
     return labels, score, np.ones(len(labels)) if weights is None else weight_column(labels, np.asarray(weights))
+
+
+def as_floats(column: Any, what: str) -> Floats:
+    """A column of a block in double precision, if that holds all of its integers; `what` is its name in an error."""
+    is_whole = column.dtype.kind != "f" and len(column)
+    if is_whole and max(abs(int(column.max())), abs(int(column.min()))) > _LARGEST_INTEGER:
+        raise ValueError(f"{what} in blocks must be floats, or integers up to 2**53")
+    found: Floats = column.astype(np.float64)
+    return found
 
 
 def _checked(labels: Any, scores: Any, weights: Any, groups: Any, pos_label: Any) -> Rows:

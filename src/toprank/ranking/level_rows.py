@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,18 +38,30 @@ class LevelRows:
     masses: Floats
     """The weight of all rows of each level."""
     parts: list[Any]
+    bands: list[Any] = field(default_factory=list)
+    """Where a level is a band of labels, the rows of each band, whose levels are the labels in it."""
+
+    def over_bands(self, function: Callable[..., Found]) -> list[Found]:
+        """What a function makes of each band."""
+        return [function(band) for band in self.bands]
 
     def over_parts(self, function: Callable[..., Found], *arguments: Any) -> list[Found]:
         """What a function makes of each part of the list."""
         return [function(part, *arguments) for part in self.parts]
 
 
-def level_rows(y_true: Any, y_score: Any, sample_weight: Any, levels_of: LevelsOf) -> LevelRows:
-    """Validate the input of an ordinal metric, of Dask arrays in blocks."""
+def level_rows(
+    y_true: Any, y_score: Any, sample_weight: Any, levels_of: LevelsOf, known: bool = False, by_order: bool = False
+) -> LevelRows:
+    """Validate the input of an ordinal metric, of Dask arrays in blocks.
+
+    `known` says that `levels_of` knows the levels without the labels, and `by_order` that all of them are compared in
+    the order of the labels, so that bands of these may take their place where they are very many.
+    """
     if is_dask(y_true) or is_dask(y_score):
         from toprank.ranking.block_levels import block_level_rows
 
-        return block_level_rows(y_true, y_score, sample_weight, levels_of)
+        return block_level_rows(y_true, y_score, sample_weight, levels_of, known, by_order)
     y = label_column(y_true, "y_true")
     score, weight = scores_and_weights(y, y_score, sample_weight)
     if weight is None:
