@@ -24,8 +24,8 @@ from toprank import (
 )
 from toprank.datasets import make_imbalanced
 from toprank.estimators import _shares, budget_threshold
+from toprank.estimators.back_ends import Expansion
 from toprank.estimators.budget_threshold import Scales, _dealt, _matched, smallest_threshold, spread
-from toprank.matrices.gram import Gram
 from toprank.persistence import load, save
 from toprank.selection import compare
 
@@ -93,12 +93,18 @@ def test_storages_and_precisions():
     assert again[0] == again[1]
 
 
-def test_folds_share_the_kernel_values_of_the_whole(monkeypatch):
-    """The same threshold as from values computed anew, with the same kernel."""
+@pytest.mark.parametrize("model", [TauFPL(tau=0.1), PatMatNP(0.1), PatMatNP(0.1, surrogate="logistic"), PatMat(0.1)])
+def test_folds_share_the_kernel_matrix_of_the_whole(model, monkeypatch):
+    """The same threshold as from matrices of their own rows, with the same kernel."""
     X, y = rows(300)
-    model = TauFPL(tau=0.1, alpha=1e-3, kernel="rbf", gamma=0.2, tol=1e-7)
+    model = clone(model).set_params(alpha=1e-3, kernel="rbf", gamma=0.2, tol=1e-7)
     shared = model.fit(X, y).threshold_
-    monkeypatch.setattr(Gram, "is_computed", False)
+
+    def on_its_own(self, rows, weights):
+        return Expansion(self.task.part(rows, weights, self.problem.threshold_weights))
+
+    monkeypatch.setattr(Expansion, "part", on_its_own)
+    monkeypatch.setattr(Expansion, "start_of_part", lambda *args: None)
     assert model.fit(X, y).threshold_ == pytest.approx(shared, abs=1e-4)
 
 

@@ -189,17 +189,3 @@ def test_rounding_does_not_make_a_matrix_asymmetric(rng):
 def test_a_cache_needs_a_size(size):
     with pytest.raises(ValueError, match="cache_size must be a positive number of megabytes, got"):
         Gram(Kernel.resolve("linear", np.eye(2)), np.eye(2), size)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_a_part_has_the_values_of_the_whole(kernel, is_kept, rng):
-    """They are not computed again where they are kept, but for a linear kernel, whose rows may be centred anew."""
-    X, rows = rng.standard_normal((40, 3)), np.arange(0, 40, 3)
-    gram = Gram(Kernel.resolve(kernel, X), X, 10.0 if is_kept else 0.001)
-    assert (gram.full is not None) == is_kept
-    part = gram.part(rows)
-    before = part.evaluations
-    np.testing.assert_allclose(part.rows(np.arange(len(rows))), gram.rows(rows)[:, rows], rtol=1e-12)
-    np.testing.assert_array_equal(part.diagonal, gram.diagonal[rows])
-    assert (part.evaluations == before) == (is_kept and kernel != "linear")

@@ -8,7 +8,10 @@ from toprank.formulations.surrogates import SURROGATES, get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
+from toprank.solvers.dual_cd import solve_dual_cd
 from toprank.solvers.kernel_problem import KernelProblem
+from toprank.solvers.low_rank import solve_low_rank
+from toprank.solvers.pair_ascent import solve_kernel_pairs
 from toprank.solvers.problem import DualPoint, Problem
 from toprank.solvers.working_set_newton import solve_newton
 
@@ -67,3 +70,28 @@ def test_lower_bound_is_below_the_optimum(rng):
         caps = linear.formulation.threshold.caps(linear.threshold_weights)
         assert np.all(p <= caps)
         assert kernel.lower_bound(DualPoint(y, p)) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("solve", "tol"), [(solve_kernel_pairs, 1e-8), (solve_low_rank, 1e-8), (solve_dual_cd, 1e-3)])
+@pytest.mark.parametrize(("threshold", "over"), CASES)
+def test_a_row_of_weight_zero_is_a_removed_row_with_a_score(threshold, over, solve, tol, rng):
+    """The highest of the rows that the threshold looks at is among those removed."""
+    n = 60
+    positive, X = np.arange(n) % 4 == 0, rng.standard_normal((n, 3))
+    weights, kept = rng.uniform(0.5, 2, n), np.arange(n) % 5 != 1
+    X[1] = 3.0
+    formulation, kernel = Formulation(get_surrogate("quadratic"), threshold, over), Kernel.resolve("rbf", X, 0.3)
+    whole = KernelProblem(Gram(kernel, X, 10.0), positive, np.where(kept, weights, 0.0), formulation, 0.1)
+    part = KernelProblem(Gram(kernel, X[kept], 10.0), positive[kept], weights[kept], formulation, 0.1)
+    options = {"cache_size": 10.0} if solve is solve_kernel_pairs else {}
+    found, expected = (solve(problem, tol=tol, **options) for problem in (whole, part))
+    assert found.converged
+    assert found.primal == pytest.approx(expected.primal, rel=2 * tol)
+    assert not found.coef[~kept].any()
+    np.testing.assert_allclose(found.coef[kept] @ whole.gram.full[kept], whole.scores(found.coef))
+    np.testing.assert_allclose(whole.scores(found.coef)[kept], part.scores(expected.coef), atol=10 * tol**0.5)
+    slopes, of_part = (
+        problem.evaluate(problem.scores(c))[1] for problem, c in ((whole, found.coef), (part, expected.coef))
+    )
+    assert not slopes[~kept].any()
+    np.testing.assert_allclose(slopes[kept].sum(), of_part.sum(), atol=1e-6)

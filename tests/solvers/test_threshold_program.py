@@ -1,5 +1,7 @@
 """The program of the multipliers that may be at a bound, against cvxpy; and the pair method with such steps."""
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from solvers.test_pair_ascent import MEANS, by_newton, check_certificate, make_k
 from toprank.matrices.dense_or_sparse import Cholesky, one_blas_thread
 from toprank.solvers import program_step, threshold_program
 from toprank.solvers.active_sets import solve_by_active_sets
+from toprank.solvers.problem import DualPoint
 from toprank.solvers.threshold_program import Elimination, ThresholdProgram
 
 
@@ -38,7 +41,7 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     products = rows @ rows.T + np.diag(bend)
     slopes = np.r_[60.0 + rng.random(m), rng.standard_normal(n_doubtful), rng.standard_normal(k)]
     caps = np.full(k, 0.15) if capped else None
-    elimination = Elimination(products[:m, :m].copy(), part_of(rows @ rows.T), np.arange(m), n)
+    elimination = Elimination(part_of(rows @ rows.T), np.arange(m), bend[:m], 1.0, n)
     places, none = elimination.places(np.r_[m:n]), np.zeros(0, int)
     program = ThresholdProgram(elimination, places, -signs[m:], bend[m:], (slopes[:m], slopes[m:]), fixed, none)
     z, level = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
@@ -68,7 +71,8 @@ def test_what_is_left_of_a_row_is_computed_once_and_in_any_order(rng):
         asked.extend(others if len(some) == 10 else [])
         return products[np.ix_(some, others)]
 
-    elimination = Elimination(products[:10, :10].copy(), of, np.arange(10), 30)
+    elimination = Elimination(of, np.arange(10), np.zeros(10), 1.0, 30)
+    asked.clear()
     inverse = np.linalg.inv(products[:10, :10])
     for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11]), np.r_[28:9:-1]):
         places = elimination.places(some)
@@ -88,7 +92,7 @@ def test_what_is_projected_out_was_never_eliminated(rng):
     signs = np.where(np.arange(len(some)) < 4, -1.0, 1.0)
     programs = []
     for kept, out in ((np.setdiff1d(np.arange(m), dropped), dropped[:0]), (np.arange(m), dropped)):
-        elimination = Elimination(products[np.ix_(kept, kept)], part_of(products), kept, n)
+        elimination = Elimination(part_of(products), kept, np.zeros(len(kept)), 1.0, n)
         places, both = elimination.places(some), (slopes[kept], slopes[some])
         programs.append(ThresholdProgram(elimination, places, signs, np.zeros(len(some)), both, 0.3, out))
     without, projected = programs
@@ -105,10 +109,7 @@ def test_programs_of_rows_that_are_nearly_alike(rng):
     x = np.sort(rng.random(90))
     products = np.exp(-(np.subtract.outer(x, x) ** 2))
     kept, some = np.arange(30), np.r_[30:90]
-    bend = np.zeros(90)
-    bend[:30] = 1e-2
-    A = products[:30, :30] + np.diag(bend[:30])
-    elimination = Elimination(A.copy(), part_of(products), kept, 90)
+    elimination = Elimination(part_of(products), kept, np.full(30, 1e-2), 1.0, 90)
     places, slopes = elimination.places(some), (np.ones(30), 0.3 * np.sin(9 * x[30:]))
     program = ThresholdProgram(elimination, places, np.ones(60), np.zeros(60), slopes, 0.0, kept[:0])
 
@@ -158,6 +159,33 @@ def test_programs_from_the_first_moves_on(name, threshold, alpha, monkeypatch):
     assert solution.converged
     assert solution.primal == pytest.approx(reference.primal, rel=1e-7)
     check_certificate(problem, solution, reference.primal)
+
+
+def test_fits_on_one_kernel_matrix_share_the_factor(monkeypatch):
+    """Where the penalty and the positives are the same; with another penalty it is another factor."""
+    monkeypatch.setattr(program_step, "_COST_OF_STEP", 0.0)
+    monkeypatch.setattr(program_step, "_FIRST_SHARE", 1e9)
+    monkeypatch.setattr(program_step, "_FIRST_MOVES", 0.0)
+    whole = make_kernel(7, threshold="15 %", alpha=1e-2, n=120)
+    first = solve(whole, tol=1e-8)
+    factor = whole.gram.remembered["elimination"]
+    weights = np.where(~whole.positive & (np.arange(120) % 5 == 1), 0.0, whole.weights)
+    part = replace(whole, weights=weights)
+    found = solve(part, tol=1e-8, start=replace(first, state=part_of_point(whole, weights, first)))
+    assert whole.gram.remembered["elimination"] is factor
+    reference = solve(replace(part, gram=make_kernel(7, threshold="15 %", n=120).gram), tol=1e-8)
+    assert found.converged
+    assert found.primal == pytest.approx(reference.primal, rel=1e-7)
+    other = solve(replace(whole, alpha=2e-2), tol=1e-8, start=first)
+    assert whole.gram.remembered["elimination"] is not factor
+    reference = by_newton(with_features(replace(whole, alpha=2e-2)))
+    assert other.primal == pytest.approx(reference.primal, rel=1e-7)
+
+
+def part_of_point(whole, weights, solution):
+    """The dual point of the rows with a weight."""
+    y, p = solution.state.y, solution.state.p
+    return DualPoint(y[weights[whole.positives] > 0], p[weights[whole.threshold_rows] > 0])
 
 
 def test_programs_save_most_of_the_moves(monkeypatch):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -193,7 +194,7 @@ class Expansion(BackEnd):
     coefficients_of = "rows"
     problem: KernelProblem
 
-    def __init__(self, task: Task, gram: Gram | None = None) -> None:
+    def __init__(self, task: Task) -> None:
         order = np.argsort(~task.positive, kind="stable")
         X, weights = task.X, task.weights[order]
         if task.settings["kernel"] == "precomputed":
@@ -207,7 +208,7 @@ class Expansion(BackEnd):
         positive, numbers = task.positive[order], task.numbers[order]
         super().__init__(replace(task, X=X, positive=positive, weights=weights, numbers=numbers))
         self.rows = X = without_offset(X) if task.settings["kernel"] == "linear" else X
-        gram = self._gram(_kernel(task.settings, X, weights), X) if gram is None else gram
+        gram = self._gram(_kernel(task.settings, X, weights), X)
         self.n_coefficients, self.dtype = X.shape[0], X.dtype
         alpha, precision = float(task.settings["alpha"]), 0.5 * float(np.finfo(X.dtype).eps)
         given = precision if gram.is_precomputed else 0.0
@@ -287,27 +288,33 @@ class Expansion(BackEnd):
         return Kept(attributes, scores.astype(self.dtype), rounding * float(np.abs(gram.diagonal).max()))
 
     def part(self, rows: Any, weights: Any) -> Expansion:
-        """With the same kernel, whose values are those of the whole where these are kept."""
-        gram, task = self.problem.gram, self.task.part(rows, weights, self.problem.threshold_weights)
-        # Rows of a linear kernel are centred anew, and a precomputed kernel is in the task.
-        return Expansion(task, gram.part(rows) if gram.is_computed else None)
+        """With the same kernel matrix, of which the other rows take no part; of a linear kernel, rows centred anew."""
+        problem = self.problem
+        task = self.task.part(rows, weights, problem.threshold_weights)
+        if problem.gram.kernel.name == "linear":
+            return Expansion(task)
+        part, of_all = copy(self), np.zeros(self.n_coefficients)
+        of_all[rows] = weights
+        part.task = replace(self.task, weights=of_all, formulation=task.formulation, settings=task.settings)
+        part.problem = replace(problem, weights=of_all, formulation=task.formulation)
+        return part
 
     def scores_by(self, part: BackEnd, solution: Solution) -> Any:
-        """From the kernel values that are kept, where they are."""
-        if not self.problem.gram.is_computed:
+        """Those of the solution, where it has them of all rows."""
+        if len(solution.coef) != self.n_coefficients:
             return super().scores_by(part, solution)
-        c = np.zeros(self.n_coefficients)
-        c[part.task.numbers] = solution.coef
-        return self.problem.scores(c)
+        return self.problem.scores(solution.coef) if solution.scores is None else solution.scores
 
     def start_of_part(self, solution: Solution, rows: Any) -> Solution:
         """The coefficients and multipliers of the rows."""
-        state, taken = solution.state, np.zeros(self.n_coefficients, dtype=bool)
+        state, taken, coef = solution.state, np.zeros(self.n_coefficients, dtype=bool), solution.coef
         taken[rows] = True
         if isinstance(state, DualPoint):
             problem = self.problem
             state = DualPoint(state.y[taken[problem.positives]], state.p[taken[problem.threshold_rows]])
-        return replace(solution, coef=solution.coef[rows], state=state, dual_point=None, scores=None)
+        if self.problem.gram.kernel.name == "linear":
+            return replace(solution, coef=coef[rows], state=state, dual_point=None, scores=None)
+        return replace(solution, coef=np.where(taken, coef, 0.0), state=state, dual_point=None)
 
 
 def scores_of(model: Any, X: Any) -> NDArray[Any]:

@@ -55,7 +55,8 @@ class Gram:
     Rows are kept in a cache of `cache_size_mb` megabytes (of at least two rows); when it is full, the row that was used
     least recently makes room. If the whole matrix fits, it is kept as a whole. Beside the cache, the Gaussian kernel of
     dense rows keeps a centred copy of X, and products need a few megabytes. `evaluations` counts the kernel values
-    computed so far; their type is that of X, float32 or float64.
+    computed so far; their type is that of X, float32 or float64. In `remembered` is what solvers made of it, for the
+    fits to come.
 
     The rounding of an entry may depend on which rows it was computed with; two objects that are asked the same in the
     same order give the same bits, for any number of cores.
@@ -69,6 +70,7 @@ class Gram:
         self.kernel, self.X, self.cache_size_mb = kernel, X, cache_size_mb
         self.n, self.dtype = int(X.shape[0]), X.dtype
         self.evaluations = 0
+        self.remembered: dict[str, Any] = {}
         self.is_precomputed = kernel.name == "precomputed"
         if self.is_precomputed:
             _check_kernel_matrix(X)
@@ -99,18 +101,6 @@ class Gram:
         parts = ("data", "indices", "indptr") if issparse(X) else ()
         pairs = [(getattr(X, part), getattr(self.X, part)) for part in parts] or [(X, self.X)]
         return bool(X.shape == self.X.shape and all(np.array_equal(*pair) for pair in pairs))
-
-    def part(self, rows: Rows) -> Gram:
-        """The matrix of some of its rows; if it is kept as a whole, no value is computed again."""
-        part = Gram(self.kernel, self.X[rows], self.cache_size_mb)
-        if self.is_computed and part._fits:
-            part._cache, part._slot_of, part._whole = self._cache[np.ix_(rows, rows)], np.arange(part.n), True
-        return part
-
-    @property
-    def is_computed(self) -> bool:
-        """Whether its values are a function of the rows as they are, and all of them are kept."""
-        return self._whole and not self.is_precomputed and self.kernel.name != "linear"
 
     @property
     def full(self) -> NDArray[Any] | None:

@@ -29,6 +29,7 @@ class RowProducts:
 
     def __init__(self, X: Any) -> None:
         self.X, self.n, self.dtype = X, int(X.shape[0]), np.dtype(np.float64)
+        self.remembered: dict[str, Any] = {}
         if not issparse(X):
             own = isinstance(X, OwnStorage)
             self.diagonal: Floats = X.squared_norms() if own else np.einsum("ij,ij->i", X, X, dtype=np.float64)

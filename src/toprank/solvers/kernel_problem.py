@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from toprank.arrays import Floats, Mask
+from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.gram import Gram
@@ -18,8 +19,8 @@ from toprank.solvers.problem import DualPoint, Solution, WeightedRows
 class KernelProblem(WeightedRows):
     r"""Minimise :math:`\frac{\alpha}{2} c^\top K c + F(Kc)` over c, where :math:`w = \sum_i c_i\, \phi(x_i)`.
 
-    `gram` is the kernel matrix K of all rows, `positive` marks the positive ones and `weights` are all positive.
-    `precision` is the relative error of kernel values that were given rounded.
+    `gram` is the kernel matrix K of all rows, and `positive` marks the positive ones. Rows of `weights` 0 take no part,
+    but they have a score. `precision` is the relative error of kernel values that were given rounded.
     """
 
     matrix: ClassVar[Literal["kernel"]] = "kernel"
@@ -29,6 +30,23 @@ class KernelProblem(WeightedRows):
     formulation: Formulation
     alpha: float
     precision: float = 0.0
+
+    @cached_property
+    def positives(self) -> Rows:
+        """Numbers of the positive rows that take part."""
+        return np.flatnonzero(self.positive & (self.weights > 0))
+
+    @cached_property
+    def threshold_rows(self) -> Rows:
+        """Numbers of the rows that take part and that the threshold looks at."""
+        rows = self.formulation.threshold_rows(self.positive)
+        return rows[self.weights[rows] > 0]
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats, float]:
+        """The loss F(s), its (sub)gradient with respect to all scores, and the threshold."""
+        some, slopes = self.weights > 0, np.zeros(len(scores))
+        loss, slopes[some], t = self.formulation.evaluate(scores[some], self.positive[some], self.weights[some])
+        return loss, slopes, t
 
     def scores(self, c: Floats) -> Floats:
         """All scores K c."""

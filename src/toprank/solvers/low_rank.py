@@ -38,7 +38,7 @@ import numpy as np
 from toprank.arrays import Floats
 from toprank.formulations.certificates import rounding_of_square
 from toprank.formulations.thresholds import within_caps
-from toprank.matrices.dense_or_sparse import transpose_matvec
+from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
@@ -95,6 +95,7 @@ class _LowRankSolver:
         self.problem, self.max_iter, self.most_rank, self.incumbent = problem, max_iter, most_rank, incumbent
         self.tol, self.recorder = incumbent.tol, incumbent.recorder
         self.factor = IncompleteCholesky(problem.gram, most_rank + _DIRECTIONS)
+        self.factor.residual[problem.weights == 0] = 0.0  # what takes no part is no pivot
         self.is_smooth = problem.formulation.threshold.is_implicit
         self.n = problem.gram.n
         self.squared_norm = 0.0
@@ -145,7 +146,10 @@ class _LowRankSolver:
     def _step(self, tol: float, last: Solution | None) -> Solution:
         """Step 2."""
         problem, rank = self.problem, self.factor.rank
-        linear = Problem(self.factor.features, problem.positive, problem.weights, problem.formulation, problem.alpha)
+        features, positive, weights = self.factor.features, problem.positive, problem.weights
+        if not (some := weights > 0).all():
+            features, positive, weights = features[some], positive[some], weights[some]
+        linear = Problem(features, positive, weights, problem.formulation, problem.alpha)
         if last is not None:
             last = replace(last, coef=np.concatenate([last.coef, np.zeros(rank - len(last.coef))]))
         solve = solve_smooth_newton if self.is_smooth else solve_newton
@@ -153,7 +157,7 @@ class _LowRankSolver:
         self.incumbent.n_iter += solution.n_iter
         self.recorder.passes += solution.history["passes"][-1] * rank / self.n
         v = solution.coef
-        self._advance(self.factor.coefficients(v), linear.scores(v), float(v @ v))
+        self._advance(self.factor.coefficients(v), matvec(self.factor.features, v), float(v @ v))
         return solution
 
     def _advance(self, c: Floats, scores: Floats, squared_norm: float) -> None:

@@ -117,6 +117,7 @@ class _PairSolver:
         self.second_order: SecondOrderStep = ProgramStep() if self._has_program() else FaceStep()
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
         self.is_near = False
+        self.known_scores: Floats | None = None
 
     def _has_program(self) -> bool:
         """Whether the loss is curved; models of leaves stay what they were, bit by bit."""
@@ -159,6 +160,7 @@ class _PairSolver:
             scores = self._take_best_multiple()
             if self.u.any():  # else the point is worse than none, as after a change of τ
                 self.is_near = not self.terms.tau
+                self.known_scores = None if start is None else start.scores
                 return scores
         self._take_first_multipliers()
         return self._take_best_multiple()
@@ -225,7 +227,8 @@ class _PairSolver:
         dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
         spent, is_solved = 0.0, False
         if self.is_near and self.second_order.cost(dual) < np.inf:
-            self.second_order(dual, least)
+            known = self.known_scores
+            self.second_order(dual, least, None if known is None else known[self.working.numbers])
             is_solved = dual.gap() <= tol
         self.is_near = False
         while not is_solved:

@@ -30,8 +30,8 @@ class SecondOrderStep(Protocol):
     def cost(self, dual: WorkingSetDual) -> float:
         """The cost of a step from here; infinite where products are missing."""
 
-    def __call__(self, dual: WorkingSetDual, tol: float) -> None:
-        """Make a step towards a relative gap of `tol`."""
+    def __call__(self, dual: WorkingSetDual, tol: float, scores: Floats | None = None) -> None:
+        """Make a step towards a relative gap of `tol`; `scores` near those of the optimum may be known."""
 
 
 class FaceStep:
@@ -48,7 +48,7 @@ class FaceStep:
         free = sum(int(mask.sum()) for mask in dual.free())
         return free**3 / 30 if dual.working.is_complete else np.inf
 
-    def __call__(self, dual: WorkingSetDual, tol: float) -> None:
+    def __call__(self, dual: WorkingSetDual, tol: float, scores: Floats | None = None) -> None:
         """Make a step towards a relative gap of `tol`."""
         free_u, free_b = dual.free()
         rows = np.concatenate([dual.positives[free_u], dual.thresholds[free_b]])

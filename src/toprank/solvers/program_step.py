@@ -46,7 +46,6 @@ class ProgramStep:
 
     def __init__(self) -> None:
         self.share, self.level, self._moves = _FIRST_SHARE, 0, _FIRST_MOVES
-        self._elimination: Elimination | None = None
 
     @property
     def settles(self) -> bool:
@@ -62,14 +61,15 @@ class ProgramStep:
         cost = _COST_OF_STEP + _COST_OF_BLAS * float(m**3 / 3 + m**2 * k + m * k**2 + 5 * k**3)
         return max(cost, self.share * self._moves * COST_OF_MOVE * dual.size**2)
 
-    def __call__(self, dual: WorkingSetDual, tol: float) -> None:
-        """Make a step towards a relative gap of `tol`."""
+    def __call__(self, dual: WorkingSetDual, tol: float, scores: Floats | None = None) -> None:
+        """Make a step towards a relative gap of `tol`; of the first program, `scores` may say which rows take part."""
         self.share, self._moves = _LATER_SHARE, 0.0
         left, last, gap = np.zeros(len(dual.u), dtype=bool), None, np.inf
         for _ in range(_ROUNDS):
             # 1. Who takes part.
             sure = dual.free()[0] & ~left
-            parts = sure, left | self._is_doubtful(dual), self._threshold_rows(dual)
+            s = (dual.scores if scores is None or last is not None else scores)[dual.thresholds]
+            parts = sure, left | self._is_doubtful(dual), self._threshold_rows(dual, s)
             is_last = last is not None and all(map(np.array_equal, parts, last))
             if not sure.any() or (is_last and not self.level):
                 return
@@ -97,8 +97,9 @@ class ProgramStep:
         most = dual.top / dual.share * dual.surrogate.width  # where u reaches its upper bound
         return np.asarray(np.where(dual.u <= 0, lacks > -spread, ~free & (lacks < most + spread)))
 
-    def _threshold_rows(self, dual: WorkingSetDual) -> Rows:
-        s, with_b = dual.scores[dual.thresholds], np.flatnonzero(dual.b)
+    def _threshold_rows(self, dual: WorkingSetDual, s: Floats) -> Rows:
+        """Those with a b, and others that are near them or above by the scores `s` of all that there are."""
+        with_b = np.flatnonzero(dual.b)
         order = np.argsort(-s, kind="stable")
         others = order[dual.b[order] == 0]
         free = dual.free()[1]
@@ -131,7 +132,7 @@ class ProgramStep:
         self, dual: WorkingSetDual, u: Floats, b: Floats, sure: Mask, doubtful: Mask, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Rows] | None:
         """The same of one program, from a start; and the eliminated u that had to be put back onto a bound."""
-        elimination, number = self._elimination_for(dual, sure)
+        elimination, number = _elimination_for(dual, sure)
         is_sure = sure[number]
         doubtful = doubtful | sure
         doubtful[number[is_sure]] = False
@@ -151,30 +152,25 @@ class ProgramStep:
         b[rows] = on_rows * (total / float(on_rows.sum()))
         return u, within_caps(b, dual.caps * total, total), number[(found < 0) | (found > top)]
 
-    def _elimination_for(self, dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows]:
-        """The last elimination if it has most of the sure positives and few others, else theirs; and its numbers."""
-        number = np.full(dual.size, -1)
-        number[dual.positives] = np.arange(len(dual.positives))
-        if (last := self._elimination) is not None:
-            numbers = number[last.rows]
-            n_same = int(np.count_nonzero(sure[numbers]))
-            changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
-            if changes <= _CHANGES * n_same:
-                return last, numbers
-        self._elimination = _elimination(dual, sure)
-        return self._elimination, np.flatnonzero(sure)
 
-
-def _elimination(dual: WorkingSetDual, sure: Mask) -> Elimination:
-    """The factor of the eliminated positives."""
-    working, alpha, eliminated = dual.working, np.float64(dual.alpha), dual.positives[sure]
+def _elimination_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows]:
+    """The last elimination if it has most of the sure positives and few others, else theirs; and its numbers."""
+    number, bend, remembered = np.full(dual.size, -1), dual.surrogate.width / dual.share, dual.working.remembered
+    number[dual.positives] = np.arange(len(dual.positives))
+    last: Elimination | None = remembered.get("elimination")
+    if last is not None and (numbers := number[last.rows]).min() >= 0 and last.is_of(bend[numbers], dual.alpha):
+        n_same = int(np.count_nonzero(sure[numbers]))
+        changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
+        if changes <= _CHANGES * n_same:
+            return last, numbers
+    working, alpha = dual.working, np.float64(dual.alpha)
 
     def products(rows: Rows, others: Rows) -> Floats:
         return np.asarray(working.rows[np.ix_(rows, others)] / alpha)
 
-    A = products(eliminated, eliminated)
-    A[np.arange(len(A)), np.arange(len(A))] += dual.surrogate.width / dual.share[sure]
-    return Elimination(A, products, eliminated, dual.size)
+    elimination = Elimination(products, dual.positives[sure], bend[sure], dual.alpha, dual.size)
+    remembered["elimination"] = elimination
+    return elimination, np.flatnonzero(sure)
 
 
 def _program(

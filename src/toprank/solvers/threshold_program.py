@@ -48,15 +48,25 @@ _TO_THE_BOUND, _FIRST_ROOM = 0.995, 0.1
 class Elimination:
     """The factor L of A, and what is left of other rows beside it, which is kept for the programs to come.
 
-    `rows` are those of the eliminated u, and `products` gives those of some rows with others, over α; A is overwritten.
+    `rows` are those of the eliminated u, `products` gives those of some rows with others, over α, and `bend` is what
+    the loss adds to the curvature in u.
     """
 
-    def __init__(self, A: Floats, products: Callable[[Rows, Rows], Floats], rows: Rows, n_rows: int) -> None:
-        self.factor, self._products, self.rows = Cholesky(A, in_place=True), products, rows
+    def __init__(
+        self, products: Callable[[Rows, Rows], Floats], rows: Rows, bend: Floats, alpha: float, n_rows: int
+    ) -> None:
+        self._products, self.rows, self._bend, self._alpha = products, rows, bend, alpha
+        A = products(rows, rows)
+        A[np.arange(len(A)), np.arange(len(A))] += bend
+        self.factor = Cholesky(A, in_place=True)
         self.ones = self.factor.half_solve(np.ones((len(A), 1)))[:, 0]
         self._place, self._kept = np.full(n_rows, -1), np.zeros(0, np.intp)
         self._halves, self._left = np.empty((0, len(A))), np.empty((0, 0))
         self.squares = np.zeros(0)
+
+    def is_of(self, bend: Floats, alpha: float) -> bool:
+        """Whether it is that of a problem with this curvature of the loss in its u, and this α."""
+        return alpha == self._alpha and np.array_equal(bend, self._bend)
 
     def basis(self, dropped: Rows) -> Floats:
         """Orthonormal columns to project out of all others: then those of the eliminated u are zero, and no longer so.

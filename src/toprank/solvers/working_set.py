@@ -20,6 +20,7 @@ class Products(Protocol):
     n: int
     dtype: Any
     diagonal: NDArray[Any]
+    remembered: dict[str, Any]
 
     @property
     def full(self) -> NDArray[Any] | None:
@@ -35,7 +36,8 @@ class Products(Protocol):
 class WorkingSet:
     """Rows in play, in the order in which they came, and their products as far as memory allows.
 
-    `rows` holds the products; it is the beginning of `buffer`, whose rows may be longer and are contiguous.
+    `rows` holds the products; it is the beginning of `buffer`, whose rows may be longer and are contiguous. What is
+    `remembered` names rows by their place here; where all are here in their order, it is of use to other runs, too.
     """
 
     def __init__(self, products: Products, cache_size: float) -> None:
@@ -46,8 +48,9 @@ class WorkingSet:
         self.rows = self.buffer = np.empty((0, 0), products.dtype)
         self.place = np.zeros(0, np.intp)
         self.next_place = 0
+        self.remembered: dict[str, Any] = {}
         if (full := products.full) is not None:
-            self.rows = self.buffer = full
+            self.rows, self.buffer, self.remembered = full, full, products.remembered
             self.numbers = np.arange(products.n)
             self.index_of, self.place = np.arange(products.n), np.arange(products.n)
 
