@@ -228,6 +228,34 @@ def test_what_a_round_sends_does_not_grow_with_the_rows(traffic, monkeypatch):
     assert sent[128_000] <= 1.5 * sent[16_000]
 
 
+@pytest.mark.usefixtures("small_working_sets")
+@pytest.mark.parametrize("sparse", [False, True])
+def test_no_row_next_to_the_threshold_is_sent_twice(monkeypatch, sparse):
+    monkeypatch.setattr(newton, "_WINDOWS", (60, 60))
+    sent, in_sets, put_together = [], [], BlockRowChoice._put_together
+
+    def watched(choice, parts, *others, **options):
+        offsets = choice.problem.threshold_weights.offsets
+        sent.append(np.concatenate([part.threshold_rows + offsets[b] for b, part in enumerate(parts)]))
+        assert not np.intersect1d(sent[-1], choice._held.numbers).size
+        assert [part.of_threshold.shape[0] for part in parts] == [len(part.threshold_rows) for part in parts]
+        chosen = put_together(choice, parts, *others, **options)
+        numbers = chosen.threshold_rows[chosen.threshold_rows < offsets[-1]]
+        assert (np.diff(numbers) > 0).all()
+        own = chosen.rows.B[len(chosen.positives) :][: len(numbers)]
+        np.testing.assert_array_equal(-(own.toarray() if sparse else own), X[~y][numbers])
+        in_sets.append(numbers)
+        return chosen
+
+    monkeypatch.setattr(BlockRowChoice, "_put_together", watched)
+    X, y = rows(3000)
+    y = y.astype(bool)
+    dX, dy, _ = in_blocks(X, y, (700, 0, 2300), sparse=sparse)
+    toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-6, threshold="trained").fit(dX, dy)
+    assert len(sent) > 1
+    assert sum(map(len, sent)) < sum(map(len, in_sets))
+
+
 @pytest.mark.filterwarnings("ignore::toprank.exceptions.DegenerateSolutionWarning")
 def test_next_to_a_model_that_is_zero_there_are_no_more_rounds_than_in_memory():
     rng, n, d = np.random.default_rng(0), 50_000, 100

@@ -9,7 +9,7 @@ lower bound is one, and the top is exact at both points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,11 +45,13 @@ class BlockRowChoice(RowChoice):
     def __init__(self, problem: Any, caps: Any) -> None:
         super().__init__(problem, None if caps is None else problem.caps)
         self._n_groups_so_far = 0
+        self._held = _Held()
 
     def chosen(self, wish: Wish | None) -> Chosen:
         """The rows of a working set, or all rows: one pass over the data."""
         problem = self.problem
         windows = [] if wish is None else self._windows(wish)
+        self._held = _Held() if wish is None else self._held.among(wish.keep)
         points = [] if wish is None else [problem.of_threshold(scores).pieces for scores in wish.points]
         near = None if wish is None else wish.near
         of_positives = [] if near is None else [problem.of_positives(scores).pieces for scores in near.points]
@@ -67,7 +69,7 @@ class BlockRowChoice(RowChoice):
         pieces = on_each(_taken, columns, problem.X.change, above_all)
         rows, sums = on_each(_rows, [pieces]), combined_tasks(on_each(_sums, [pieces]), _added)
         *parts, total = fetched([*rows, *sums])
-        return self._put_together(parts, total)
+        return self._put_together(parts, total, hold=wish is not None)
 
     def _windows(self, wish: Wish) -> list[tuple[Border | None, Border, float]]:
         """For each point the first and the last row of its window, and the spread of the scores in it."""
@@ -95,6 +97,7 @@ class BlockRowChoice(RowChoice):
         if wish is None:
             return [None] * n_blocks
         kept = local_numbers(wish.keep[wish.keep < len(problem.threshold_weights)], problem.threshold_weights.offsets)
+        held = local_numbers(self._held.numbers, problem.threshold_weights.offsets)
         limits, kept_positives = None, [np.zeros(0, np.intp)] * n_blocks
         if near is not None:
             limits = [problem.threshold_at(scores) + near.reach for scores in near.points]
@@ -103,30 +106,35 @@ class BlockRowChoice(RowChoice):
             _Request(
                 [(first and first.of_block(b), last.of_block(b), spread) for first, last, spread in windows],
                 kept[b],
+                held[b],
                 limits,
                 kept_positives[b],
             )
             for b in range(n_blocks)
         ]
 
-    def _put_together(self, parts: list[_Rows], total: _Sums) -> Chosen:
+    def _put_together(self, parts: list[_Rows], total: _Sums, hold: bool) -> Chosen:
         """The rows of all blocks and the groups, as one working set; the list is emptied, so that rows can go."""
         problem = self.problem
         of_positives, of_threshold = problem.positive_share.offsets, problem.threshold_weights.offsets
         positives = np.concatenate([part.positives + of_positives[b] for b, part in enumerate(parts)])
         numbers = np.concatenate([part.threshold_rows + of_threshold[b] for b, part in enumerate(parts)])
-        rows = [part.of_positives for part in parts] + [part.of_threshold for part in parts]
-        caps = None
-        if self.caps is not None:
+        rows, near = [part.of_positives for part in parts], [part.of_threshold for part in parts]
+        caps = None if self.caps is None else np.concatenate([part.caps for part in parts])
+        share = np.concatenate([part.share for part in parts])
+        parts.clear()
+        if hold:
+            self._held = self._held.with_more(numbers, caps, near)
+            numbers, caps, near = self._held.numbers, self._held.caps, [self._held.rows]
+        rows += near
+        if caps is not None:
             full = np.flatnonzero(total.caps_of_groups > 0)
             means = total.groups[full] / total.caps_of_groups[full][:, None]
             rows.append(csr_array(means) if any(map(issparse, rows)) else means)
-            caps = np.concatenate([*(part.caps for part in parts), total.caps_of_groups[full]])
+            caps = np.concatenate([caps, total.caps_of_groups[full]])
             # a group has a number of its own, as it will not come again
             numbers = np.concatenate([numbers, of_threshold[-1] + self._n_groups_so_far + np.arange(len(full))])
             self._n_groups_so_far += len(full)
-        share = np.concatenate([part.share for part in parts])
-        parts.clear()
         working = WorkingRows.of_parts(rows, len(positives))
         return Chosen(positives, numbers, np.zeros(0, np.intp), share, caps, total.g, total.at_caps, working, 1.0)
 
@@ -151,11 +159,39 @@ class BlockRowChoice(RowChoice):
 
 
 @dataclass(frozen=True)
+class _Held:
+    """Threshold rows of the last working set, as they were sent, in the order of their numbers: none is sent twice."""
+
+    numbers: Rows = field(default_factory=lambda: np.zeros(0, np.intp))
+    caps: Floats | None = None
+    rows: Any = None
+
+    def among(self, wanted: Rows) -> _Held:
+        """Those of some numbers."""
+        return self._taken(np.flatnonzero(np.isin(self.numbers, wanted)))
+
+    def with_more(self, numbers: Rows, caps: Floats | None, rows: list[Any]) -> _Held:
+        """These and others, whose matrices are those of several blocks."""
+        if not len(self.numbers):
+            return _Held(numbers, caps, stacked(rows))
+        both = None if caps is None or self.caps is None else np.concatenate([self.caps, caps])
+        together = _Held(np.concatenate([self.numbers, numbers]), both, stacked([self.rows, *rows]))
+        return together._taken(np.argsort(together.numbers))
+
+    def _taken(self, places: Rows) -> _Held:
+        if not len(places):
+            return _Held()
+        return _Held(self.numbers[places], None if self.caps is None else self.caps[places], self.rows[places])
+
+
+@dataclass(frozen=True)
 class _Request:
     """What a block is asked for: windows at some points, rows to keep, and positives below some limits."""
 
     windows: list[tuple[tuple[float, int] | None, tuple[float, int], float]]
     keep: Rows
+    held: Rows
+    """Those of them that are not sent, as they are there."""
     limits: list[float] | None
     keep_positives: Rows
 
@@ -211,6 +247,7 @@ def _taken(
             for scores, limit in zip(of_positives, request.limits, strict=True):
                 chosen |= scores < limit
             chosen[request.keep_positives] = True
+        inside[request.held] = False
     numbers, positives = np.flatnonzero(inside), np.flatnonzero(chosen)
     found = _Rows(
         positives,
