@@ -13,6 +13,8 @@ import toprank
 from toprank import PatMatNP, TauFPL, TopForest, reasons
 from toprank.datasets import make_imbalanced
 from toprank.persistence.allowed import later_parameters
+from toprank.solvers.block_problem import BlockProblem
+from toprank.solvers.incumbent import Incumbent
 from toprank.trees import leaf_files
 from toprank.trees.forest_blocks import ForestBlocks, SampledBlocks
 
@@ -283,6 +285,37 @@ def test_a_cluster_of_two_processes(cluster):
         np.testing.assert_allclose(found.leaf_values_, expected.leaf_values_, rtol=1e-9, atol=1e-12)
         assert found.threshold_ == pytest.approx(expected.threshold_, rel=1e-9)
         np.testing.assert_array_equal(found.decision_function(dX).compute(), found.decision_function(X))
+
+
+def test_a_killed_client_goes_on_with_the_head(tmp_path, monkeypatch):
+    blocks, path = in_blocks(*rows(), (500, 0, 300, 100)), tmp_path / "fit"
+    expected, record, n_recorded = quick_forest(tol=1e-10).fit(*blocks), Incumbent.record, [0]
+
+    class Killed(BaseException):
+        pass
+
+    def killed(incumbent):
+        record(incumbent)
+        n_recorded[0] += isinstance(incumbent.problem, BlockProblem)
+        if n_recorded[0] == 3:
+            raise Killed
+
+    monkeypatch.setattr(Incumbent, "record", killed)
+    with pytest.raises(Killed):
+        quick_forest(tol=1e-10).fit(*blocks, checkpoint=path)
+    monkeypatch.setattr(Incumbent, "record", record)
+    assert path.exists()
+    with pytest.raises(ValueError, match="another fit"):
+        quick_forest(tol=1e-10, alpha=1.0).fit(*blocks, checkpoint=path)
+    found = quick_forest(tol=1e-10).fit(*blocks, checkpoint=path)
+    assert not path.exists()
+    assert len(found.history_["gap"]) < len(expected.history_["gap"])
+    largest = np.abs(expected.leaf_values_).max()
+    np.testing.assert_allclose(found.leaf_values_, expected.leaf_values_, rtol=0, atol=1e-5 * largest)
+    with pytest.raises(ValueError, match="where a forest has a checkpoint, got None"):
+        quick_forest(random_state=None).fit(*blocks, checkpoint=path)
+    with pytest.raises(ValueError, match="is for Dask arrays"):
+        quick_forest().fit(*rows(), checkpoint=path)
 
 
 def test_what_cannot_be_used_says_where_and_what_can():

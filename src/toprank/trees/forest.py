@@ -20,7 +20,13 @@ from toprank.exceptions import InputError
 from toprank.log import logger, tell
 from toprank.saved_state import Schema
 from toprank.trees.boosters import as_lightgbm, as_xgboost, contributions_by_library
-from toprank.trees.forest_rows import rows_as_they_are, rows_for_sources, rows_to_score, training_rows
+from toprank.trees.forest_rows import (
+    check_checkpoint,
+    rows_as_they_are,
+    rows_for_sources,
+    rows_to_score,
+    training_rows,
+)
 from toprank.trees.forest_state import FOREST_STATE
 from toprank.trees.grove import Grove, as_list, bins_needed, default_ensembles
 from toprank.trees.head_choice import Choice, fitted, is_linear_and_convex, told
@@ -171,7 +177,7 @@ class TopForest(BinaryClassifier):
     verbose: int = 0
     sample_rows: int = 200_000
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: Any = None) -> Self:
         """Grow the trees, choose a head and fit it.
 
         Parameters
@@ -182,12 +188,16 @@ class TopForest(BinaryClassifier):
             Two classes, of which `pos_label` is the positive one.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a weight of 0 is a removed row.
+        checkpoint : path, optional
+            Only with Dask arrays or dataframes, and a whole number as `random_state`: a file that is written after each
+            round of the head and removed when that is fitted. Where it is there, the head goes on from it, after the
+            same trees were grown again.
 
         {fitted}
         """
         self._check_parameters()
         with anew_or_unchanged(self):
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, checkpoint)
         return self
 
     def _check_parameters(self) -> None:
@@ -205,11 +215,13 @@ class TopForest(BinaryClassifier):
                 "use PatMatNP(), TauFPL() or another one",
             )  # fmt: skip
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
         random = check_random_state(self.random_state)
         sampled: SampledBlocks | None = None
+        if checkpoint is not None:
+            check_checkpoint(checkpoint, X, self.random_state)
         if is_dask(X):
-            X, y, sample_weight, sampled = self._sample(X, y, sample_weight, random)
+            X, y, sample_weight, sampled = self._sample(X, y, sample_weight, checkpoint, random)
         self._columns, X, y = training_rows(self, X, y) if self.trees is None else rows_for_sources(self, X, y)
         if not hasattr(self, "classes_"):  # those of blocks are known
             self.classes_ = two_classes(y, self, self.pos_label)
@@ -238,13 +250,13 @@ class TopForest(BinaryClassifier):
             self._set_threshold(threshold + sampled.quantile(self))
 
     def _sample(
-        self, X: Any, y: Any, sample_weight: Any, random: np.random.RandomState
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: Any, random: np.random.RandomState
     ) -> tuple[Any, Any, Any, SampledBlocks | None]:
         """Rows in blocks: a sample of rows, labels and weights, and where the others are; all rows if they are few."""
         from toprank.trees.forest_blocks import ForestBlocks
 
         blocks = ForestBlocks.of(self, X, y, sample_weight)
-        sampled = blocks.drawn(self.sample_rows, self.tau, random)
+        sampled = blocks.drawn(self.sample_rows, self.tau, random, checkpoint)
         self._say(f"fetching {len(blocks) if sampled is None else self.sample_rows:,} of {len(blocks):,} rows")
         return *(blocks.everything() if sampled is None else blocks.rows(sampled.sample)), sampled
 

@@ -82,7 +82,9 @@ class ForestBlocks:
         """All rows, labels and weights."""
         return self.rows((self.weights >= 0).stored())
 
-    def drawn(self, n_rows: int, budget: float, random: np.random.RandomState) -> SampledBlocks | None:
+    def drawn(
+        self, n_rows: int, budget: float, random: np.random.RandomState, checkpoint: Any = None
+    ) -> SampledBlocks | None:
         """A sample of so many rows, and who is held out; None where there are no more rows than that."""
         counted = (self.weights > 0).stored()
         if np.count_nonzero(counted) <= n_rows:
@@ -96,7 +98,7 @@ class ForestBlocks:
         of_positives = drawn(positives, max(n_rows // 2, n_rows - n_negatives + n_held_out), keys)
         of_negatives = drawn(others, n_rows - int(np.count_nonzero(of_positives)), keys)
         rest = (counted & ~held_out & ~of_positives & ~of_negatives).stored()
-        return SampledBlocks(self, (of_positives | of_negatives).stored(), rest, held_out)
+        return SampledBlocks(self, (of_positives | of_negatives).stored(), rest, held_out, checkpoint)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ class SampledBlocks:
     sample: BlockVector
     rest: BlockVector
     held_out: BlockVector
+    checkpoint: Any
+    """Where the head writes how far it is, or None."""
 
     def restored(self, rows: TrainingLeaves) -> Floats:
         """Weights of the sample by which each class has the weight that it has among all rows."""
@@ -129,7 +133,8 @@ class SampledBlocks:
             of_rest = kept(self._leaves_of_rest(sent((grove, priors, candidate, forest)), n_columns), folder)
             X = array_of([*of_rest, *_pieces(of_sample, parts)], lengths, np.zeros((0, n_columns)))
             labels, of_rows = column_of(positive, lengths, np.bool_), column_of(weights, lengths, np.float64)
-            return head.set_params(**candidate.parameters).fit(X, labels, sample_weight=of_rows)
+            head.set_params(**candidate.parameters)
+            return head.fit(X, labels, sample_weight=of_rows, checkpoint=self.checkpoint)
 
     def _leaves_of_rest(self, tools: Any, n_columns: int) -> Pieces:
         """Leaves and priors of the rows that are neither in the sample nor held out, beside their blocks."""

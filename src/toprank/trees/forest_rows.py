@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,25 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
+from toprank.arrays import is_dask
 from toprank.exceptions import InputError
 from toprank.trees.table_columns import TableColumns, is_frame
 
 # What trees read: single precision, gaps allowed.
 _READ: dict[str, Any] = {"dtype": np.float32, "order": "C", "ensure_all_finite": "allow-nan"}
+
+
+def check_checkpoint(path: Any, X: Any, random_state: Any) -> None:
+    """Rows are in blocks, and the same trees can be grown again."""
+    if not is_dask(X):
+        raise InputError.of("checkpoint", str(path), "is for Dask arrays", "leave it out, rows are in memory")
+    if not isinstance(random_state, Integral):
+        raise InputError.of(
+            "random_state",
+            random_state,
+            "must be a whole number where a forest has a {checkpoint}",
+            "use {random_state=0}: to go on, the same trees have to be grown again",
+        )
 
 
 def training_rows(forest: Any, X: Any, y: Any) -> tuple[TableColumns, NDArray[np.float32], Any]:
