@@ -116,7 +116,7 @@ class _PairSolver:
         self.terms = DualTerms.of(problem)
         self.second_order: SecondOrderStep = ProgramStep() if self._has_program() else FaceStep()
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
-        self.is_near = False
+        self.is_near, self.spent = False, 0.0
         self.known_scores: Floats | None = None
 
     def _has_program(self) -> bool:
@@ -225,7 +225,7 @@ class _PairSolver:
         It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
         dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
-        spent, is_solved = 0.0, False
+        is_solved = False
         if self.is_near and self.second_order.cost(dual) < np.inf:
             known = self.known_scores
             self.second_order(dual, least, None if known is None else known[self.working.numbers])
@@ -235,12 +235,12 @@ class _PairSolver:
             steps = min(max(100, min(dual.size // 8, 1000)), self.max_iter - incumbent.n_iter)
             done, optimal = dual.ascend(steps)
             incumbent.n_iter += done
-            spent += COST_OF_MOVE * done * dual.size
+            self.spent += COST_OF_MOVE * done * dual.size
             if optimal or incumbent.n_iter >= self.max_iter or not _in_range(dual):
                 break
-            if dual.gap() > tol and self.second_order.share * spent >= self.second_order.cost(dual):
+            if dual.gap() > tol and self.second_order.share * self.spent >= self.second_order.cost(dual):
                 self.second_order(dual, least)
-                spent = 0.0
+                self.spent = 0.0
             is_solved = dual.gap() <= tol
         if not _in_range(dual):
             return False
