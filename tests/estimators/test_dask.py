@@ -376,11 +376,13 @@ class _Killer:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_working_sets")
-@pytest.mark.parametrize("after", [2, 12, 25])
-def test_a_killed_worker_changes_nothing(cluster, monkeypatch, after):
+@pytest.mark.parametrize(
+    ("name", "after"), [("TauFPL", 2), ("TauFPL", 12), ("TauFPL", 25), ("PatMatNP", 12), ("PatMatNP", 25)]
+)
+def test_a_killed_worker_changes_nothing(cluster, monkeypatch, name, after):
     X, y = rows(2000, share=60 / 2000)
     dX, dy, _ = in_blocks(X, y, (500,) * 4)
-    model = toprank.TauFPL(tau=0.1, alpha=0.01, tol=1e-6, threshold="trained")
+    model = getattr(toprank, name)(tau=0.1, alpha=0.01, tol=1e-6, threshold="trained")
     expected = toprank.base.clone(model).fit(dX, dy)
     monkeypatch.setattr(dask, "compute", _Killer(cluster, after))
     with dask.config.set(scheduler=None):
