@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core.caching import CacheImpl, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
 from numba.core.types import BaseFunction
 
 import toprank
@@ -165,6 +166,50 @@ def test_part_is_python_for_python_and_leaves_no_file(tmp_path):
     assert {found.name.split("-")[0] for found in tmp_path.rglob("*.nb*")} == {"loops.total"}
 
 
+def test_parts_of_parts_compute_divide_and_raise_within_the_loop_that_calls_them():
+    @compiled.part()
+    def half(value, by):
+        if by == 2.0:
+            raise ValueError("by two")
+        return value / by
+
+    @compiled.part()
+    def twice_half(values, k, by):
+        return half(values[k], by) + half(values[k], by)
+
+    @compiled.compiled()
+    def loop(values, by, none, out):
+        for k in range(len(values)):
+            out[k] = twice_half(values, k, by)
+            if none is not None:
+                out[k] += none.no_such_thing
+
+    out = np.empty(2)
+    loop(np.array([1.0, -3.0]), 4.0, None, out)
+    assert out.tolist() == [0.5, -1.5]
+    loop(np.array([1.0, -3.0]), 0.0, None, out)
+    assert out.tolist() == [np.inf, -np.inf]
+    with pytest.raises(ValueError, match="by two"):
+        loop(np.ones(2), 2.0, None, out)
+
+
+def test_parts_have_no_machine_code_of_their_own():
+    @compiled.part()
+    def twice(value):
+        return value + value
+
+    @compiled.compiled()
+    def loop(values):
+        return twice(values[0])
+
+    made = []
+    finish = JITCodeLibrary._finalize_specific
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JITCodeLibrary, "_finalize_specific", lambda self: made.append(self.name) or finish(self))
+        assert loop(np.ones(1, np.float32)) == 2
+    assert [name.rpartition(".")[2] for name in made] == ["loop"]
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_collector_is_held_while_loops_are_compiled_and_left_as_it_was(enabled):
     watch = compiled.NoCollection()
@@ -207,7 +252,7 @@ def test_operators_are_resolved_once_for_each_kind_of_numbers_and_numba_is_left_
 
 
 def test_every_loop_is_declared_in_this_way():
-    assert modules_with("from numba") == ["toprank.compiled"]
+    assert modules_with("from numba") == ["toprank.compiled", "toprank.compiler_passes"]
     assert not modules_with("import numba")
 
 

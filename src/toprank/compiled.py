@@ -24,6 +24,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.types import BaseFunction
 from numba.extending import register_jitable
 
+from toprank.compiler_passes import LoopCompiler, PartCompiler
 from toprank.exceptions import CacheWarning
 from toprank.log import announce
 
@@ -44,11 +45,15 @@ _DAMAGE = (
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Compile a function on its first call, with options of :func:`numba.njit`, and cache the machine code."""
+def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
+    """Compile a function on its first call, with options of :func:`numba.njit`, and cache the machine code.
+
+    Arrays are passed without counting who refers to them, unless the function makes new ones (`allocates`), which takes
+    the compiler longer: room for results comes from the caller. A division by zero is what it is in NumPy.
+    """
 
     def decorate(function: Function) -> Any:
-        dispatcher = njit(no_cfunc_wrapper=True, **options)(function)
+        dispatcher = njit(pipeline_class=LoopCompiler, **_options(allocates, options))(function)
         try:
             dispatcher._cache = _Cache(function)
         except (RuntimeError, OSError) as error:  # "no locator available": no folder can be written to
@@ -61,11 +66,15 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 def part(*, allocates: bool = False, **options: Any) -> Callable[[Function], Function]:
     """Compile a function as a part of the loops that call it; called from Python it runs as it is written.
 
-    It costs less to compile than one that Python can call: no arguments are unpacked, no file is kept, and
-    arrays are passed without counting who refers to them, unless the function makes new ones (`allocates`).
+    It costs less to compile than one that Python can call: no arguments are unpacked, no file is kept.
     """
-    decorate: Callable[[Function], Function] = register_jitable(no_cfunc_wrapper=True, _nrt=allocates, **options)
+    options = _options(allocates, options)
+    decorate: Callable[[Function], Function] = register_jitable(pipeline_class=PartCompiler, **options)
     return decorate
+
+
+def _options(allocates: bool, others: dict[str, Any]) -> dict[str, Any]:
+    return {"no_cfunc_wrapper": True, "_nrt": allocates, "error_model": "numpy"} | others
 
 
 class _Watch(event.Listener):
@@ -132,7 +141,7 @@ class NoCollection(_Watch):
 
 
 class ResolvedOnce(_Watch):
-    """Remembers what numba found for operators of numbers and array entries while loops of the package are compiled.
+    """Remembers what numba found for operators and built-ins of numbers and arrays while loops are compiled.
 
     It tries some twenty declarations for each `a + b` of a loop, anew each time, a quarter of all that compiling takes.
     The answer depends on the operator and on the types alone. The compiler's lock is held meanwhile, so that no other
@@ -148,7 +157,7 @@ class ResolvedOnce(_Watch):
 
         def resolve_once(function: Any, context: Any, args: Any, kws: Any) -> Any:
             keys = getattr(function, "_impl_keys", None)
-            if kws or keys is None or not _is_operator(function, args):
+            if kws or keys is None or not _is_built_in(function, args):
                 return resolve(function, context, args, kws)
             if (function, args) not in known:
                 signature = resolve(function, context, args, kws)
@@ -182,8 +191,9 @@ def counted() -> Iterator[Count]:
         yield count
 
 
-def _is_operator(function: Any, args: Any) -> bool:
-    return getattr(function.typing_key, "__module__", "") == "_operator" and all(isinstance(a, _PLAIN) for a in args)
+def _is_built_in(function: Any, args: Any) -> bool:
+    module = getattr(function.typing_key, "__module__", "")
+    return module in ("_operator", "builtins") and all(isinstance(a, _PLAIN) for a in args)
 
 
 _RESOLVER: Any = BaseFunction

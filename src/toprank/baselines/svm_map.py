@@ -14,7 +14,7 @@ from toprank.baselines.cutting_planes import Minimum
 from toprank.compiled import compiled
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True)
 def find_starts(ends: Any, t: Any, harmonic: Any, starts: Any, values: Any) -> None:
     """The best place of each negative, every second one of a stride between those of the stride before.
 

@@ -9,7 +9,7 @@ import numpy as np
 from toprank.compiled import compiled
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def csr_sandwich(indptr: Any, indices: Any, data: Any, rows: Any, weights: Any, H: Any) -> None:
     """Add weightᵢ xᵢ xᵢᵀ for the given rows to the lower triangle of H.
 

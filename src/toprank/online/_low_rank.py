@@ -42,10 +42,13 @@ class LowRank(NamedTuple):
 
 
 @compiled(nogil=True)
-def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) -> None:
-    """Learn from rows, one after the other: score, count in the statistics of the class, step."""
+def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any, room: Any) -> None:
+    """Learn from rows, one after the other: score, count in the statistics of the class, step.
+
+    `room` is for two vectors of the length of `p`.
+    """
     width = len(state.p) // 2
-    of_row, added, step = np.zeros(2 * width), np.zeros(width), np.zeros(width)
+    of_row, added, step = room[0], room[1, :width], room[1, width:]
     for t in range(len(rows.positive)):
         start, stop = rows.indptr[t], rows.indptr[t + 1]
         indices, values = rows.indices[start:stop], rows.values[start:stop]
@@ -66,7 +69,8 @@ def learn_low_rank(rows: Any, state: Any, scores: Any, rate: Any, alpha: Any) ->
 def _products_with(state: Any, indices: Any, values: Any, of_row: Any) -> Any:
     """Set of_row = Bᵀx, and return wᵀx and ‖x‖²."""
     score = squared = 0.0
-    of_row[:] = 0.0
+    for a in range(len(of_row)):
+        of_row[a] = 0.0
     for k in range(len(indices)):
         x, row = values[k], state.basis[indices[k]]
         score += state.base[indices[k]] * x

@@ -17,6 +17,7 @@ from toprank.compiled import compiled, part
 from toprank.saved_state import Array
 
 SMALLEST_SCALE = 1e-100
+_STEP = 2.0**-53  # between two shares
 # Rules for a factor that `discount` changes, and for the state of the generator.
 SCALE = Array("f8", (1,), low=SMALLEST_SCALE, high=1.0)
 RANDOM = Array("u8", (1,))
@@ -70,45 +71,42 @@ def discount(base: Any, scale: Any, factor: Any) -> None:
 
 def scores_of(X: Any, weights: Floats) -> Floats:
     """X·w by the sums of the loops, so that a row has the score, to the last bit, that it had when it was learned."""
+    scores = np.zeros(X.shape[0])
     if issparse(X):
         X = csr_array(X, dtype=np.float64)
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        return np.asarray(_sparse_scores(indptr, indices, X.data, weights))
-    if X.flags.f_contiguous and not X.flags.c_contiguous:
-        return np.asarray(_column_scores(X, weights))
-    return np.asarray(_dense_scores(np.ascontiguousarray(X), weights))
-
-
-@compiled(nogil=True)
-def _sparse_scores(indptr: Any, indices: Any, values: Any, weights: Any) -> Any:
-    scores = np.empty(len(indptr) - 1)
-    for t in range(len(scores)):
-        scores[t] = sparse_dot(weights, indices[indptr[t] : indptr[t + 1]], values[indptr[t] : indptr[t + 1]])
+        _add_sparse_scores(indptr, indices, X.data, weights, scores)
+    elif X.flags.f_contiguous and not X.flags.c_contiguous:
+        _add_column_scores(X, weights, scores)
+    else:
+        _add_dense_scores(np.ascontiguousarray(X), weights, scores)
     return scores
 
 
 @compiled(nogil=True)
-def _dense_scores(X: Any, weights: Any) -> Any:
-    scores = np.empty(len(X))
+def _add_sparse_scores(indptr: Any, indices: Any, values: Any, weights: Any, scores: Any) -> None:
+    for t in range(len(scores)):
+        scores[t] = sparse_dot(weights, indices[indptr[t] : indptr[t + 1]], values[indptr[t] : indptr[t + 1]])
+
+
+@compiled(nogil=True)
+def _add_dense_scores(X: Any, weights: Any, scores: Any) -> None:
     for t in range(len(scores)):
         total = 0.0
         for i in range(len(weights)):
             total += weights[i] * X[t, i]
         scores[t] = total
-    return scores
 
 
 @compiled(nogil=True)
-def _column_scores(X: Any, weights: Any) -> Any:
+def _add_column_scores(X: Any, weights: Any, scores: Any) -> None:
     """The same sums, in the order in which the columns are in memory."""
-    scores = np.zeros(len(X))
     for i in range(len(weights)):
         for t in range(len(scores)):
             scores[t] += weights[i] * X[t, i]
-    return scores
 
 
-@compiled(nogil=True)
+@part()
 def random_bits(state: Any) -> Any:
     """The next 64 bits of the generator splitmix64, whose state is one number."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -118,7 +116,7 @@ def random_bits(state: Any) -> Any:
     return bits ^ (bits >> np.uint64(31))
 
 
-@compiled(nogil=True)
+@part()
 def random_share(state: Any) -> Any:
     """A number in [0, 1) with 53 random bits."""
-    return np.float64(random_bits(state) >> np.uint64(11)) * 2.0**-53
+    return np.float64(random_bits(state) >> np.uint64(11)) * _STEP

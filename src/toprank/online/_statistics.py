@@ -53,10 +53,12 @@ class Statistics(NamedTuple):
 
 
 @compiled(nogil=True)
-def learn_statistics(rows: Any, statistics: Any, scores: Any, rate: Any, alpha: Any, delta: Any) -> None:
-    """Learn from rows, one after the other: score, count in the statistics of the class, step."""
-    d = len(statistics.weights)
-    offset, gradient = np.zeros(d), np.zeros(d)
+def learn_statistics(rows: Any, statistics: Any, scores: Any, rate: Any, alpha: Any, delta: Any, room: Any) -> None:
+    """Learn from rows, one after the other: score, count in the statistics of the class, step.
+
+    `room` is for two vectors.
+    """
+    offset, gradient = room[0], room[1]
     for t in range(len(rows.positive)):
         start, stop = rows.indptr[t], rows.indptr[t + 1]
         indices, values = rows.indices[start:stop], rows.values[start:stop]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from toprank.checks import require_positive
 from toprank.online._base import GradientRanker
 from toprank.online._rows import Rows, Scores
@@ -71,4 +73,5 @@ class AdaOAM(GradientRanker):
 
     def _learn(self, rows: Rows, scores: Scores) -> None:
         rate, alpha, delta = float(self.learning_rate), float(self.alpha), float(self.delta)
-        learn_statistics(rows, self._state(Statistics), scores, rate, alpha, delta)
+        room = np.zeros((2, self.n_features_in_))
+        learn_statistics(rows, self._state(Statistics), scores, rate, alpha, delta, room)

@@ -137,9 +137,10 @@ class OPAUC(GradientRanker):
     def _learn(self, rows: Rows, scores: Scores) -> None:
         rate, alpha = float(self.learning_rate), float(self.alpha)
         if self.rank is None:
-            learn_statistics(rows, self._state(Statistics), scores, rate, alpha, 0.0)
+            room = np.zeros((2, self.n_features_in_))
+            learn_statistics(rows, self._state(Statistics), scores, rate, alpha, 0.0, room)
         else:
-            learn_low_rank(rows, self._state(LowRank), scores, rate, alpha)
+            learn_low_rank(rows, self._state(LowRank), scores, rate, alpha, np.zeros((2, len(self.p_))))
 
     def _weights(self) -> Floats:
         if self.rank is None:

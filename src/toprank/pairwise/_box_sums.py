@@ -265,7 +265,7 @@ def _add(total: Any, error: Any, term: Any) -> Any:
     return result, (result - total) - corrected
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: Any, cosines: Any, total: Any) -> None:
     """Add Σ q cos(2nh·offset), Σ q sin(2nh·offset) for odd n and Σ q of each cell: A, B and Q of (31), unscaled."""
     part_sines, part_cosines, part_total = np.zeros_like(sines), np.zeros_like(cosines), np.zeros_like(total)
@@ -291,7 +291,7 @@ def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: 
                     part_sines[c, n] = part_cosines[c, n] = 0.0
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def fourier_sums(
     targets: Any, first: Any, centres: Any, width: Any, cutoff: Any, h: Any, A: Any, B: Any, total: Any, values: Any
 ) -> None:

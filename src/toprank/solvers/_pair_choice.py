@@ -43,7 +43,7 @@ class _Model(NamedTuple):
     limit: float
 
 
-@part(error_model="numpy")
+@part()
 def extremes_of_positives(g: Any, u: Any, top: Any, curvature: Any, shift: float, s: Any, rows: Any) -> tuple[int, int]:
     """Fill g; the largest that may rise and the smallest that may fall, or −1.
 
@@ -61,7 +61,7 @@ def extremes_of_positives(g: Any, u: Any, top: Any, curvature: Any, shift: float
     return high, low
 
 
-@part(error_model="numpy")
+@part()
 def extremes_of_thresholds(thresholds: Any, s: Any, per_delta: float, S: float) -> tuple[int, int, int, float]:
     """Fill h and the room below the bounds.
 
@@ -87,7 +87,7 @@ def extremes_of_thresholds(thresholds: Any, s: Any, per_delta: float, S: float) 
     return high, low, low_bound, bound_slope
 
 
-@part(error_model="numpy")
+@part()
 def steepest(
     g: Any, h: Any, high_u: int, low_u: int, high_b: int, low_b: int, low_bound: int, bound_slope: float, rest: float
 ) -> Any:
@@ -119,7 +119,7 @@ def steepest(
     return -1, -1, True, True
 
 
-@part(error_model="numpy")
+@part()
 def partner_of(
     is_u: bool, k: int, x: int, limit: float, bound_slope: float, rest: float, may_move_S: bool, bound_norm: float,
     own: Any, others: Any, row: Any, diagonal: Any, scale: float, bound_row: Any, gains: Any,
@@ -158,7 +158,7 @@ def partner_of(
     return partner, partner_is_u
 
 
-@part(error_model="numpy")
+@part()
 def _largest_gain(
     gains: Any, candidates: Any, model: Any, row: Any, diagonal: Any, scale: float, bound_row: Any
 ) -> tuple[int, float]:

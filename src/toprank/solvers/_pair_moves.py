@@ -45,15 +45,17 @@ from toprank.solvers._pair_choice import (
 from toprank.solvers._pair_state import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, ROW_MISSING, STEPS_DONE, TOTAL
 
 
-@compiled(nogil=True, error_model="numpy")
-def ascend(products: Any, positives: Any, thresholds: Any, state: Any, steps: int) -> tuple[int, int, int]:
-    """Make up to `steps` moves; returns why it ended, the missing row, and the number of moves made."""
+@compiled(nogil=True)
+def ascend(products: Any, positives: Any, thresholds: Any, state: Any, gains: Any, steps: int) -> tuple[int, int, int]:
+    """Make up to `steps` moves; returns why it ended, the missing row, and the number of moves made.
+
+    `gains` is room for those of the partners, as many as there are positives or threshold rows.
+    """
     rows, place, diagonal, scale = products
     rows_u, curvature, top, shift, u, g = positives
     rows_b, caps, d, _, tau, b, bound, h, room = thresholds
     s, bound_row, scalars = state
     smooth, per_delta = d[0] > 0, 0.0
-    gains = np.empty(len(u) if len(u) > len(b) else len(b))
     of_u = Candidates(g, rows_u, curvature, 1.0, u)
     for step in range(steps):
         rest = 1.0 - scalars[MASS]
@@ -130,7 +132,7 @@ def ascend(products: Any, positives: Any, thresholds: Any, state: Any, steps: in
     return STEPS_DONE, -1, steps
 
 
-@part(error_model="numpy")
+@part()
 def _move_positives(to: int, giver: int, bend: float, guard: float, u: Any, g: Any, top: Any, curvature: Any) -> Any:
     """One u up, another one down; returns by how much."""
     bend = bend + curvature[to] + curvature[giver]
@@ -142,7 +144,7 @@ def _move_positives(to: int, giver: int, bend: float, guard: float, u: Any, g: A
     return change
 
 
-@part(error_model="numpy")
+@part()
 def _move_thresholds(
     to: int, giver: int, bend: float, guard: float, h: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any
 ) -> float:
@@ -163,14 +165,14 @@ def _move_thresholds(
     return change
 
 
-@part(error_model="numpy")
+@part()
 def _shift(s: Any, factor: float, up: Any, down: Any) -> None:
     """Add a multiple of the difference of two rows to the scores."""
     for z in range(len(s)):
         s[z] += factor * (up[z] - down[z])
 
 
-@part(error_model="numpy")
+@part()
 def _bind(x: int, c: float, row: Any, diagonal: Any, scalars: Any, bound_row: Any) -> None:
     """Put a row with its cap c among the bound rows, or with −c take it out."""
     mass = scalars[MASS] + c
@@ -180,7 +182,7 @@ def _bind(x: int, c: float, row: Any, diagonal: Any, scalars: Any, bound_row: An
         bound_row[z] += c * row[z]
 
 
-@part(error_model="numpy")
+@part()
 def _bend_of_total(
     of_i: int, of_j: int, rest: float, row_i: Any, diagonal: Any, bound_row: Any, bound_norm: float, scale: float
 ) -> float:
@@ -191,7 +193,7 @@ def _bend_of_total(
     return float(bend * scale)
 
 
-@part(error_model="numpy")
+@part()
 def _within_bounds_of_total(
     i: int, j: int, sign: float, change: float, u: Any, top: Any, b: Any, caps: Any, bound: Any, S: float, rest: float
 ) -> tuple[float, int]:
@@ -220,7 +222,7 @@ def _within_bounds_of_total(
     return change, reaches
 
 
-@part(error_model="numpy")
+@part()
 def _move_total(
     i: int, j: int, signed: float, change: float, rest: float, smooth: bool,
     u: Any, top: Any, b: Any, d: Any, caps: Any, bound: Any, scalars: Any,
@@ -242,7 +244,7 @@ def _move_total(
             b[k] = caps[k] * scalars[TOTAL]
 
 
-@part(error_model="numpy")
+@part()
 def _shift_total(s: Any, factor: float, row_i: Any, row_j: Any, bound_row: Any, rest: float, has_j: bool) -> None:
     """The scores after a change of u_i and S."""
     if has_j:

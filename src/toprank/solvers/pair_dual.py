@@ -163,10 +163,10 @@ class WorkingSetDual:
         slopes, room = np.empty((2, len(b)))
         thresholds = Thresholds(rows, caps, d, terms.e, terms.tau, b, bound, slopes, room)
         state = State(self.scores, self.bound_row, self.scalars)
-        left, code = steps, ROW_MISSING
+        gains, left, code = np.empty(max(len(u), len(b))), steps, ROW_MISSING
         while left > 0 and code == ROW_MISSING:
             products = Products(working.buffer, working.place, self.diagonal, 1 / self.alpha)
-            code, missing, done = ascend(products, positives, thresholds, state, left)
+            code, missing, done = ascend(products, positives, thresholds, state, gains, left)
             left -= done
             if code == ROW_MISSING:
                 working.fetch(missing)

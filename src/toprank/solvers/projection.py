@@ -131,7 +131,7 @@ def _root(points: Any, above: Any, below: Any, total: float) -> float:
     return min(max(offset / slope, low), high)
 
 
-@compiled()
+@compiled(allocates=True)
 def _shift(values: Any, limits: Any, total: float) -> float:
     """The μ with Σ clip(values − μ, 0, limits) = total > 0; limits of at least the total cannot bind."""
     points, above = np.empty(2 * len(values)), np.ones(2 * len(values))
@@ -171,7 +171,7 @@ def _capped_derivative(
     return multiplier + mu + excess, 1 + free_alphas * bend / rho, mu
 
 
-@compiled()
+@compiled(allocates=True)
 def _capped_root(alpha0: Any, beta0: Any, caps: Any, upper: Any, rho: float, low: float, high: float) -> float:
     """Root of h between low and high: Newton's method, with bisection where it did not halve abs(h)."""
     precision = 2.3e-16 * max(abs(low), abs(high))

@@ -12,7 +12,7 @@ from toprank.compiled import compiled, part
 GROUP = 16
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth: Any, same: Any, share: Any) -> Any:
     """How each node of a tree is reached; returns the most edges on a path, and the most different features.
 
@@ -64,7 +64,7 @@ def _in_depth_first_order(root: Any, feature: Any, left: Any, right: Any) -> Any
     return order
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(allocates=True, nogil=True)
 def add_shapley_values(
     X: Any, root: Any, feature: Any, threshold: Any, left: Any, right: Any, missing_left: Any, value: Any,
     same: Any, share: Any, deepest: Any, points: Any, weights: Any, found: Any,
@@ -125,7 +125,7 @@ def add_shapley_values(
                     found[first + b, feature[path[d]]] += added[b]
 
 
-@part(error_model="numpy")
+@part()
 def _go_down(
     d: Any, above: Any, share: Any, share_above: Any, points: Any,
     takes: Any, inverse: Any, slope: Any, product: Any, below: Any,

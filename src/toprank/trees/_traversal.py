@@ -49,7 +49,7 @@ def _find_ends(nodes: Any, X: Any, root: int, ends: Any) -> None:
         ends[i] = node
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def find_leaves(X: Any, roots: Any, nodes: Any, leaf: Any, numbers: Any) -> None:
     """The number of the leaf that each row falls into, in each tree; `leaf` has one for each node."""
     ends = np.empty(X.shape[0], np.int64)
@@ -59,7 +59,7 @@ def find_leaves(X: Any, roots: Any, nodes: Any, leaf: Any, numbers: Any) -> None
             numbers[i, t] = leaf[ends[i]]
 
 
-@compiled(nogil=True)
+@compiled(allocates=True, nogil=True)
 def add_leaf_values(X: Any, roots: Any, nodes: Any, value: Any, scores: Any) -> None:
     """Add the values of the leaves that a row falls into, tree by tree; `value` has one for each node."""
     ends = np.empty(X.shape[0], np.int64)
