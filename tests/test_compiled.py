@@ -193,6 +193,22 @@ def test_parts_of_parts_compute_divide_and_raise_within_the_loop_that_calls_them
         loop(np.ones(2), 2.0, None, out)
 
 
+def test_a_numba_that_is_not_known_compiles_as_usual(monkeypatch):
+    monkeypatch.setattr("toprank.compiled._KNOWN", False)
+
+    @compiled.part()
+    def twice(value):
+        return value + value
+
+    @compiled.compiled()
+    def loop(values):
+        return twice(values[0])
+
+    assert loop(np.ones(1)) == 2
+    assert loop.targetoptions.get("pipeline_class") is None
+
+
+@pytest.mark.skipif(not compiled._KNOWN, reason="this numba compiles as usual")
 def test_parts_have_no_machine_code_of_their_own():
     @compiled.part()
     def twice(value):

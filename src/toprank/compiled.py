@@ -17,14 +17,13 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from numba import njit, types
+from numba import njit, types, version_info
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.sigutils import normalize_signature
 from numba.core.types import BaseFunction
 from numba.extending import register_jitable
 
-from toprank.compiler_passes import LoopCompiler, PartCompiler
 from toprank.exceptions import CacheWarning
 from toprank.log import announce
 
@@ -40,7 +39,8 @@ _DAMAGE = (
     TypeError,
     ValueError,
 )
-
+# Whether this is the numba whose compiler is known well enough to change its passes; others compile as usual, slower.
+_KNOWN = tuple(version_info[:2]) == (0, 68)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def compiled(*, allocates: bool = False, **options: Any) -> Callable[[Function],
     """
 
     def decorate(function: Function) -> Any:
-        dispatcher = njit(pipeline_class=LoopCompiler, **_options(allocates, options))(function)
+        dispatcher = njit(**_options("LoopCompiler", allocates, options))(function)
         try:
             dispatcher._cache = _Cache(function)
         except (RuntimeError, OSError) as error:  # "no locator available": no folder can be written to
@@ -68,13 +68,17 @@ def part(*, allocates: bool = False, **options: Any) -> Callable[[Function], Fun
 
     It costs less to compile than one that Python can call: no arguments are unpacked, no file is kept.
     """
-    options = _options(allocates, options)
-    decorate: Callable[[Function], Function] = register_jitable(pipeline_class=PartCompiler, **options)
+    decorate: Callable[[Function], Function] = register_jitable(**_options("PartCompiler", allocates, options))
     return decorate
 
 
-def _options(allocates: bool, others: dict[str, Any]) -> dict[str, Any]:
-    return {"no_cfunc_wrapper": True, "_nrt": allocates, "error_model": "numpy"} | others
+def _options(passes: str, allocates: bool, others: dict[str, Any]) -> dict[str, Any]:
+    options = {"no_cfunc_wrapper": True, "_nrt": allocates, "error_model": "numpy"} | others
+    if _KNOWN:
+        from toprank import compiler_passes
+
+        options["pipeline_class"] = getattr(compiler_passes, passes)
+    return options
 
 
 class _Watch(event.Listener):

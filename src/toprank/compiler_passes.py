@@ -4,6 +4,9 @@ Half of what compiling takes is Python code that goes through each function once
 `with`, no strings, no functions to be inlined by hand and no array expressions to be fused; the passes that look for
 these are left out. A loop that needs one of them does not compile, which its first test says.
 
+Numba's own classes are taken apart for it, so this is used with the version that it was made for only, see
+:mod:`toprank.compiled`.
+
 A function that only loops call (`part` in :mod:`toprank.compiled`) needs no machine code of its own. Numba optimises it
 and translates it once for itself, and again within each loop that calls it; here it is handed on as it is.
 """
