@@ -1,5 +1,7 @@
 """The program of the multipliers that may be at a bound, against cvxpy; and the pair method with such steps."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import cvxpy as cp
@@ -42,7 +44,7 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     slopes = np.r_[60.0 + rng.random(m), rng.standard_normal(n_doubtful), rng.standard_normal(k)]
     caps = np.full(k, 0.15) if capped else None
     elimination = Elimination(part_of(rows @ rows.T), np.arange(m), bend[:m], 1.0, n)
-    places, none = elimination.places(np.r_[m:n]), np.zeros(0, int)
+    places, none = elimination.places(np.r_[m:n], part_of(rows @ rows.T)), np.zeros(0, int)
     program = ThresholdProgram(elimination, places, -signs[m:], bend[m:], (slopes[:m], slopes[m:]), fixed, none)
     z, level = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
     assert (level == 0) == (by == "active sets")
@@ -75,7 +77,7 @@ def test_what_is_left_of_a_row_is_computed_once_and_in_any_order(rng):
     asked.clear()
     inverse = np.linalg.inv(products[:10, :10])
     for some in (np.array([12, 11, 25]), np.array([25, 13, 12]), np.array([11]), np.r_[28:9:-1]):
-        places = elimination.places(some)
+        places = elimination.places(some, of)
         known = products[some, :10] @ inverse @ products[:10, some]
         halves = elimination.halves[places]
         np.testing.assert_allclose(halves @ halves.T, known)
@@ -93,7 +95,7 @@ def test_what_is_projected_out_was_never_eliminated(rng):
     programs = []
     for kept, out in ((np.setdiff1d(np.arange(m), dropped), dropped[:0]), (np.arange(m), dropped)):
         elimination = Elimination(part_of(products), kept, np.zeros(len(kept)), 1.0, n)
-        places, both = elimination.places(some), (slopes[kept], slopes[some])
+        places, both = elimination.places(some, part_of(products)), (slopes[kept], slopes[some])
         programs.append(ThresholdProgram(elimination, places, signs, np.zeros(len(some)), both, 0.3, out))
     without, projected = programs
     np.testing.assert_allclose(projected.H, without.H, rtol=1e-9, atol=1e-9)
@@ -110,7 +112,7 @@ def test_programs_of_rows_that_are_nearly_alike(rng):
     products = np.exp(-(np.subtract.outer(x, x) ** 2))
     kept, some = np.arange(30), np.r_[30:90]
     elimination = Elimination(part_of(products), kept, np.full(30, 1e-2), 1.0, 90)
-    places, slopes = elimination.places(some), (np.ones(30), 0.3 * np.sin(9 * x[30:]))
+    places, slopes = elimination.places(some, part_of(products)), (np.ones(30), 0.3 * np.sin(9 * x[30:]))
     program = ThresholdProgram(elimination, places, np.ones(60), np.zeros(60), slopes, 0.0, kept[:0])
 
     def value(z):
@@ -180,6 +182,23 @@ def test_fits_on_one_kernel_matrix_share_the_factor(monkeypatch):
     assert whole.gram.remembered["elimination"] is not factor
     reference = by_newton(with_features(replace(whole, alpha=2e-2)))
     assert other.primal == pytest.approx(reference.primal, rel=1e-7)
+
+
+def test_a_kernel_matrix_is_freed_with_its_problem(monkeypatch):
+    """What it remembers does not refer to it: memory that waits for a collection is touched anew by the next fit."""
+    monkeypatch.setattr(program_step, "_COST_OF_STEP", 0.0)
+    monkeypatch.setattr(program_step, "_FIRST_SHARE", 1e9)
+    monkeypatch.setattr(program_step, "_FIRST_MOVES", 0.0)
+    problem = make_kernel(7, threshold="15 %", alpha=1e-2, n=120)
+    solve(problem, tol=1e-8)
+    assert "elimination" in problem.gram.remembered
+    matrix = weakref.ref(problem.gram)
+    gc.disable()
+    try:
+        del problem
+        assert matrix() is None
+    finally:
+        gc.enable()
 
 
 def part_of_point(whole, weights, solution):

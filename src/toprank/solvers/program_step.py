@@ -6,6 +6,8 @@ made after a few moves. It needs a loss that is curved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from toprank.arrays import Floats, Mask, Rows
@@ -163,14 +165,14 @@ def _elimination_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Row
         changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
         if changes <= _CHANGES * n_same:
             return last, numbers
-    working, alpha = dual.working, np.float64(dual.alpha)
-
-    def products(rows: Rows, others: Rows) -> Floats:
-        return np.asarray(working.rows[np.ix_(rows, others)] / alpha)
-
-    elimination = Elimination(products, dual.positives[sure], bend[sure], dual.alpha, dual.size)
+    elimination = Elimination(_products_of(dual), dual.positives[sure], bend[sure], dual.alpha, dual.size)
     remembered["elimination"] = elimination
     return elimination, np.flatnonzero(sure)
+
+
+def _products_of(dual: WorkingSetDual) -> Callable[[Rows, Rows], Floats]:
+    """The products of some rows with others, over α."""
+    return lambda rows, others: np.asarray(dual.working.rows[np.ix_(rows, others)] / np.float64(dual.alpha))
 
 
 def _program(
@@ -187,7 +189,7 @@ def _program(
     scores, shift = dual.combination(fixed / dual.alpha), dual.surrogate.shift
     slopes = np.concatenate([shift - scores[members[:m]], scores[members[m:]] + dual.terms.e])
     of_eliminated, dropped = shift - scores[elimination.rows], np.flatnonzero(~is_sure)
-    places = elimination.places(members)
+    places = elimination.places(members, _products_of(dual))
     return ThresholdProgram(elimination, places, signs, bend, (of_eliminated, slopes), float(fixed.sum()), dropped)
 
 

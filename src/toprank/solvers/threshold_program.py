@@ -49,13 +49,13 @@ class Elimination:
     """The factor L of A, and what is left of other rows beside it, which is kept for the programs to come.
 
     `rows` are those of the eliminated u, `products` gives those of some rows with others, over α, and `bend` is what
-    the loss adds to the curvature in u.
+    the loss adds to the curvature in u. It stays with a kernel matrix, so it must not refer to it.
     """
 
     def __init__(
         self, products: Callable[[Rows, Rows], Floats], rows: Rows, bend: Floats, alpha: float, n_rows: int
     ) -> None:
-        self._products, self.rows, self._bend, self._alpha = products, rows, bend, alpha
+        self.rows, self._bend, self._alpha = rows, bend, alpha
         A = products(rows, rows)
         A[np.arange(len(A)), np.arange(len(A))] += bend
         self.factor = Cholesky(A, in_place=True)
@@ -86,28 +86,28 @@ class Elimination:
         """The products of rows that are kept with each other, over α, less those of their halves; a copy."""
         return self._left[np.ix_(places, places)]
 
-    def places(self, rows: Rows) -> Rows:
+    def places(self, rows: Rows, products: Callable[[Rows, Rows], Floats]) -> Rows:
         """Where rows are kept; new ones are added."""
         if len(rows) and (most := int(rows.max())) >= len(self._place):  # the working set has grown
             self._place = np.concatenate([self._place, np.full(most + 1 - len(self._place), -1)])
         missing = np.unique(rows[self._place[rows] < 0])
         if len(missing):
-            self._keep(missing)
+            self._keep(missing, products)
         return self._place[rows]
 
-    def _keep(self, new: Rows) -> None:
+    def _keep(self, new: Rows, products: Callable[[Rows, Rows], Floats]) -> None:
         old, size = len(self._kept), len(self._kept) + len(new)
         self._place[new], self._kept = np.arange(old, size), np.concatenate([self._kept, new])
         if size > len(self._halves):
-            halves, left, room = self._halves, self._left, max(size, int(_ROOM * old))
+            halves, known, room = self._halves, self._left, max(size, int(_ROOM * old))
             self._halves, self._left = np.empty((room, len(self.ones))), np.empty((room, room))
-            self._halves[:old], self._left[:old, :old] = halves[:old], left[:old, :old]
-        self._halves[old:size] = self.factor.half_solve(self._products(self.rows, new)).T
-        products = self._products(new, self._kept)
-        self.squares = np.concatenate([self.squares, products[np.arange(len(new)), np.arange(old, size)]])
-        products -= self._halves[old:size] @ self._halves[:size].T
-        self._left[old:size, :size] = products
-        self._left[:old, old:size] = products[:, :old].T
+            self._halves[:old], self._left[:old, :old] = halves[:old], known[:old, :old]
+        self._halves[old:size] = self.factor.half_solve(products(self.rows, new)).T
+        left = products(new, self._kept)
+        self.squares = np.concatenate([self.squares, left[np.arange(len(new)), np.arange(old, size)]])
+        left -= self._halves[old:size] @ self._halves[:size].T
+        self._left[old:size, :size] = left
+        self._left[:old, old:size] = left[:, :old].T
 
 
 class ThresholdProgram:
