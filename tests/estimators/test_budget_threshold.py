@@ -97,7 +97,7 @@ def test_storages_and_precisions():
 def test_folds_share_the_kernel_matrix_of_the_whole(model, monkeypatch):
     """The same threshold as from matrices of their own rows, with the same kernel."""
     X, y = rows(300)
-    model = clone(model).set_params(alpha=1e-3, kernel="rbf", gamma=0.2, tol=1e-7)
+    model = clone(model).set_params(alpha=1e-3, kernel="rbf", gamma=0.2, tol=1e-9)
     shared = model.fit(X, y).threshold_
 
     def on_its_own(self, rows, weights):
