@@ -41,6 +41,8 @@ ERRORS = 8.0
 _MOST_ROUNDING = 0.1
 # Share of an objective by which two ways to compute it may differ.
 _SAME_OBJECTIVE = 1e-6
+# Share of the tolerance that leaves room for what rounding of the coefficients adds to the gap.
+_BEFORE_ROUNDING = 0.3
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,16 @@ class BackEnd(ABC):
         """Scores of the rows of the problem by the solution of a part of them."""
         return scores_of(SimpleNamespace(**part.keep(solution).attributes), self.task.X)
 
-    def _run(self, problem: Any, start: Solution | None, after: str | None = None) -> tuple[Solution, str]:
-        """Run the solvers in turn; with `after`, those before the one of that name are over."""
+    def _run(
+        self, problem: Any, start: Solution | None, after: str | None = None, share: float = 1.0
+    ) -> tuple[Solution, str]:
+        """Run the solvers in turn to a share of the tolerance; with `after`, those before that one are over."""
         settings = self.task.settings
         phases = phases_for(settings["solver"], problem, settings)
         while after not in (None, phases[0].name):
             del phases[0]
-        common: dict[str, Any] = {name: settings[name] for name in ("tol", "verbose", "max_iter")}
-        return solve_in_phases(phases, problem, start=start, **common)
+        common: dict[str, Any] = {name: settings[name] for name in ("verbose", "max_iter")}
+        return solve_in_phases(phases, problem, start=start, tol=share * settings["tol"], **common)
 
     def _keep_direction(self, X: Any, coef: NDArray[Any]) -> Kept:
         """A model with `coef_`; X are the rows of the problem without any shift."""
@@ -248,11 +252,11 @@ class Expansion(BackEnd):
         dtype = np.dtype(np.float64) if gram.kernel.name == "linear" else self.dtype  # not c is stored, but w
         if gram.dtype == np.float32:
             problem = replace(problem, gram=self._gram(gram.kernel, gram.X.astype(np.float64)))
-            stored = problem.certified(solution, dtype, tol)
-            if stored.converged or solution.interrupted or solution.n_iter >= (max_iter or np.inf):
-                return stored, solver
-            further, solver = self._run(problem, solution, after=solver)
-            solution = replace(further, n_iter=solution.n_iter + further.n_iter)
+        stored = problem.certified(solution, dtype, tol)
+        if stored.converged or solution.interrupted or solution.n_iter >= (max_iter or np.inf):
+            return stored, solver
+        further, solver = self._run(problem, solution, after=solver, share=_BEFORE_ROUNDING)
+        solution = replace(further, n_iter=solution.n_iter + further.n_iter)
         return problem.certified(solution, dtype, tol), solver
 
     def _of_direction(self, solution: Solution) -> Solution:
