@@ -25,7 +25,7 @@ from toprank import (
 from toprank.datasets import make_imbalanced
 from toprank.estimators import _shares, budget_threshold
 from toprank.estimators.back_ends import Expansion
-from toprank.estimators.budget_threshold import Scales, _dealt, _matched, smallest_threshold, spread
+from toprank.estimators.budget_threshold import Scales, _dealt, _matched, _tied, smallest_threshold, spread
 from toprank.persistence import load, save
 from toprank.selection import compare
 
@@ -76,6 +76,17 @@ def test_a_weight_is_a_repeated_row_and_order_does_not_matter(model, kernel, rng
     shuffled = rng.permutation(np.repeat(np.arange(len(y)), weights))
     repeated = clone(weighted).fit(X[shuffled], y[shuffled])
     assert weighted.threshold_ == pytest.approx(repeated.threshold_, rel=1e-3, abs=1e-4)
+
+
+def test_rows_at_the_threshold_of_a_fit_are_tied(rng):
+    scores = np.array([0.3, 1.0 + 1e-9, -1.0, 1.0, 0.3 + 1e-5, 1.0 - 1e-9])
+    tied = _tied(scores)
+    np.testing.assert_allclose(tied, scores, atol=2e-9)
+    assert tied[1] == tied[3] == tied[5]
+    assert len(np.unique(tied)) == 4
+    np.testing.assert_array_equal(_tied(np.zeros(3)), np.zeros(3))
+    many = np.sort(rng.random(100_000))
+    assert np.abs(_tied(many) - many).max() < 1e-6  # no chain of neighbours
 
 
 def test_storages_and_precisions():

@@ -29,6 +29,8 @@ from toprank.solvers.problem import Solution, without_noise
 FOLDS = 5
 # Share of a sum of weights that may be rounding.
 ROUNDING = 1e-12
+# Share of the range of scores, and of their mean distance in it, by which two may differ that a fit has made equal.
+_TIED, _OF_DISTANCE = 1e-6, 1e-2
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class RowFolds:
     def scales(self, by_parts: Sequence[Floats], share: float) -> list[Scales]:
         """All rows that the budget counts, fold by fold."""
         counted, found = self.in_folds.any(axis=1), []
-        for number, of_part in enumerate(by_parts):
+        for number, of_part in enumerate(map(_tied, by_parts)):
             of_fold, left = self.in_folds[:, number], self.left(number)
             held_out, both = of_fold > 0, counted & (left > 0)
             weights = left[both]
@@ -127,6 +129,20 @@ class RowFolds:
             ratio = spread(*whole) / (spread(*part) or 1.0)
             found.append(Scales(of_part[held_out], of_fold[held_out], *part, *whole, ratio))
         return found
+
+
+def _tied(scores: Floats) -> Floats:
+    """Scores in which those that differ by no more than a fit leaves open are the same.
+
+    Several rows lie at the threshold of a fit, and copies of them may be held out: which is higher says nothing.
+    """
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    least = min(_TIED, _OF_DISTANCE / len(ordered)) * (ordered[-1] - ordered[0])
+    is_first = np.concatenate([[True], np.diff(ordered) > least])
+    tied = np.empty_like(scores)
+    tied[order] = ordered[is_first][np.cumsum(is_first) - 1]
+    return tied
 
 
 def _places(X: Any) -> Floats:
