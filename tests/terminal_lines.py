@@ -9,9 +9,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from toprank.cli.app import app
+from commands import invoke
 
 ROOT = Path(__file__).parents[1]
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
@@ -54,6 +53,6 @@ def run_terminal_lines(page):
         for words in commands(block):
             if words == ["demo"]:
                 continue  # tests/test_demo.py
-            result = CliRunner().invoke(app, words)
+            result = invoke(*words)
             assert result.exit_code == 0, f"toprank {shlex.join(words)}\n{result.output}"
             printed += result.output

@@ -4,14 +4,13 @@ import os
 
 import numpy as np
 import polars as pl
-from typer.testing import CliRunner
 
-from toprank.cli.app import app
+from commands import invoke
 
 
 def run(*arguments, input=None):
     """The result of a command; a traceback is a failure whatever the exit code."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input, prog_name="toprank")
+    result = invoke(*arguments, input=input, prog_name="toprank")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert "Traceback" not in result.output

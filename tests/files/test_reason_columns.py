@@ -5,11 +5,10 @@ import io
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from commands import invoke
 from toprank import PatMatNP, TopForest, load, reasons, save
 from toprank.cli import methods
-from toprank.cli.app import app
 from toprank.files import fit_file, score_file
 from toprank.files.errors import TableError
 
@@ -116,10 +115,8 @@ def test_methods_have_short_names(path, tmp_path):
     assert methods.full_name("forest") == "TopForest"
     assert methods.full_name("linear") == "PatMatNP"
     assert methods.ranker("forest", seed=3, jobs=2, max_fpr=0.02).get_params()["tau"] == 0.02
-    told = CliRunner().invoke(app, ["fit", str(path), "-t", "fraud", "-m", "m", "--method", "forest", "--search"])
+    told = invoke("fit", path, "-t", "fraud", "-m", "m", "--method", "forest", "--search")
     assert told.exit_code == 2
     assert "forest chooses its penalty itself" in " ".join(told.output.split())
-    told = CliRunner().invoke(
-        app, ["fit", str(path), "-t", "fraud", "-m", "m", "--method", "forest", "--kernel", "rbf"]
-    )
+    told = invoke("fit", path, "-t", "fraud", "-m", "m", "--method", "forest", "--kernel", "rbf")
     assert "TopForest has no --kernel" in " ".join(told.output.split())

@@ -7,10 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import invoke
 from toprank import UniExp
-from toprank.cli.app import app
 from toprank.persistence import ModelFileError, load, save
 
 
@@ -57,7 +56,7 @@ def test_info_does_not_walk_through_them(tmp_path):
     node = {"kind": "object", "class": "toprank.UniExp", "state": state}
     path = write(tmp_path / "m", [ONE, *doubled(0, 28), node], {"node": 29})
     start = time.perf_counter()
-    result = CliRunner().invoke(app, ["info", str(path)])
+    result = invoke("info", path)
     assert result.exit_code == 1
     assert "the limit is" in " ".join(result.output.split())
     assert time.perf_counter() - start < 20  # walking through half a billion values takes minutes

@@ -109,6 +109,7 @@ def _named(parameter: Parameter) -> str:
     return option if parameter.value is None else f"{option} {shell_word(parameter.value)}"
 
 
+@functools.cache
 def _options_of(command: _Command) -> dict[str, str]:
     """Names of the options of a command by those of its parameters."""
     options = {}
