@@ -56,7 +56,7 @@ CHANGES = [
     (AlertShareClassifier(LOGISTIC, share=0.2, random_state=0), {}, {"share": 0.1}),
     (TopSearchCV(PatMatNP(), {"alpha": [0.1, 1.0]}, cv=2), {"refit": True}, {"refit": False}),
 ]
-GUARDED = [PatMatNP(), TopPush(kernel="rbf"), GrillNP(random_state=0), WMWRanker(), WMWRanker(kernel="rbf")]
+GUARDED = [PatMatNP(), TopPush(kernel="rbf"), GrillNP(random_state=0, max_iter=1), WMWRanker(), WMWRanker(kernel="rbf")]
 GUARDED += [CBR(), OAM(), OPAUC(), AdaOAM(), UniExp(), TopKClassifier(LOGISTIC, k=5)]
 GUARDED += [AlertShareClassifier(LOGISTIC, share=0.2, random_state=0)]
 GUARDED += [NeymanPearsonClassifier(LOGISTIC, max_fpr=0.2, confidence=0.8, random_state=0)]

@@ -265,7 +265,7 @@ class Grill(QuantileClassifier):
     >>> from toprank import Grill
     >>> from toprank.datasets import make_imbalanced
     >>> X, y, _ = make_imbalanced(500, random_state=0)
-    >>> model = Grill(tau=0.05, random_state=0).fit(X, y)
+    >>> model = Grill(tau=0.05, threshold="trained", random_state=0).fit(X, y)
     >>> model.coef_.shape
     (1, 10)
     """
@@ -297,7 +297,7 @@ class GrillNP(QuantileClassifier):
     >>> from toprank import GrillNP
     >>> from toprank.datasets import make_imbalanced
     >>> X, y, _ = make_imbalanced(500, random_state=0)
-    >>> model = GrillNP(tau=0.05, random_state=0).fit(X, y)
+    >>> model = GrillNP(tau=0.05, threshold="trained", random_state=0).fit(X, y)
     >>> model.coef_.shape
     (1, 10)
     """
