@@ -31,9 +31,9 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.installed-demo
 	$(BIN)/python -m toprank.demo
 
-# one thread of BLAS for each of the processes
+# one thread of BLAS for each of the processes, and bytecode kept for the many that tests start
 test: $(VENV)/.installed-test
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto
 
 test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow

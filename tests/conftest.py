@@ -1,5 +1,6 @@
 """Fixtures of the whole suite."""
 
+import gc
 import itertools
 import signal
 from collections import defaultdict
@@ -12,6 +13,17 @@ from scipy.sparse import csr_array
 # A busy machine is no reason to fail: no time limit for a single example.
 settings.register_profile("toprank", deadline=None)
 settings.load_profile("toprank")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays to the end: the collector need not go through it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
@@ -65,20 +77,18 @@ def hears_ctrl_c():
     signal.signal(signal.SIGINT, usual)
 
 
-@pytest.fixture(scope="session")
-def _processes():
+@pytest.fixture(scope="module")
+def cluster():
+    """A client of two worker processes; where `dask.config` names no scheduler, they do the work.
+
+    Even idle they take an eighth of a core, so they do not outlive the tests of their module.
+    """
     distributed = pytest.importorskip("distributed")
     # two runs at a time need a port each
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as processes:
-        yield processes
-
-
-@pytest.fixture(scope="module")
-def cluster(_processes):
-    """A client of two worker processes; where `dask.config` names no scheduler, they do the work."""
-    from distributed import Client
-
-    with Client(_processes) as client:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as processes,
+        distributed.Client(processes) as client,
+    ):
         yield client
