@@ -52,10 +52,23 @@ def in_a_new_process(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_import_loads_nothing_heavy():
-    loaded = in_a_new_process("import sys, toprank; print(' '.join(sys.modules))").split()
-    assert "toprank" in loaded
-    assert not set(HEAVY) & set(loaded)
+USED = """
+import sys, toprank
+print(*sys.modules)
+print(toprank.metrics.tpr_at_fpr([1, 0], [1, 0], max_fpr=0))
+import toprank.pairwise
+print("numba" in sys.modules)
+for method in (toprank.TopPush, toprank.PatMatNP):
+    method().fit([[1], [2], [3], [4]], [0, 0, 1, 1])
+print("numba" in sys.modules)
+"""
+
+
+def test_parts_load_on_first_use_and_a_first_linear_fit_loads_no_compiler():
+    at_first, *later = in_a_new_process(USED).splitlines()
+    assert "toprank" in at_first.split()
+    assert not set(HEAVY) & set(at_first.split())
+    assert later == ["1.0", "False", "False"]
 
 
 def test_online_methods_load_neither_solvers_nor_formulations():
@@ -64,13 +77,7 @@ def test_online_methods_load_neither_solvers_nor_formulations():
     assert not [name for name in loaded if name.startswith(("toprank.solvers", "toprank.formulations"))]
 
 
-def test_a_first_linear_fit_loads_no_compiler():
-    fits = [f"toprank.{name}().fit([[1], [2], [3], [4]], [0, 0, 1, 1])" for name in ("TopPush", "PatMatNP")]
-    assert in_a_new_process(f"import sys, toprank; {'; '.join(fits)}; print('numba' in sys.modules)") == "False\n"
-
-
-def test_parts_load_on_first_use():
-    assert in_a_new_process("import toprank; print(toprank.metrics.tpr_at_fpr([1, 0], [1, 0], max_fpr=0))") == "1.0\n"
+def test_names_of_the_package():
     assert set(toprank.__all__) <= set(dir(toprank))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         toprank.nothing  # noqa: B018
@@ -105,14 +112,42 @@ def test_package_docstring_runs():
     assert doctest.testmod(toprank).failed == 0
 
 
-PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
-# What the README and the demonstration run too, on the same payments; its terminal lines run in the default suite.
-LONG = "docs/guides/alerts-a-day.md"
+PAGES = sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))
+# Pages of many payments; the demonstration runs their models on all of them.
+LONG = ["README.md", "docs/guides/alerts-a-day.md"]
 
 
-@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.slow) if p == LONG else p for p in PAGES])
+@pytest.fixture
+def few_payments(monkeypatch):
+    """A tenth of them, evenly spread over the days."""
+    write_all = toprank.datasets.write_payments
+
+    def write_few(*arguments):
+        paths = write_all(*arguments)
+        for path in paths:
+            header, *lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            path.write_text("".join([header, *lines[::10]]), encoding="utf-8")
+        return paths
+
+    monkeypatch.setattr(toprank.datasets, "write_payments", write_few)
+
+
+@pytest.mark.usefixtures("few_payments")
+@pytest.mark.parametrize("page", LONG)
+def test_code_blocks_of_the_pages_of_payments_run_on_some_of_them(page, tmp_path, monkeypatch):
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "page", [*(p for p in PAGES if p not in LONG), *(pytest.param(p, marks=pytest.mark.slow) for p in LONG)]
+)
 def test_code_blocks_of_the_pages_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some write files
+    run_blocks(page, tmp_path, monkeypatch)
+
+
+def run_blocks(page, tmp_path, monkeypatch):
+    """In a folder of their own, as some write files."""
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text(encoding="utf-8")
     if "TOPRANK_DATA" in text and not os.environ.get("TOPRANK_DATA"):
         pytest.skip("the page reads a data folder, and TOPRANK_DATA is not set")

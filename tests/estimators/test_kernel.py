@@ -349,6 +349,7 @@ def test_warm_start_from_another_solver(kind):
         assert model.set_params(solver=second).fit(X, y).objective_ == pytest.approx(objective, rel=2e-4)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", "nystroem", "fourier"])
 @pytest.mark.parametrize("gamma", [0.02, 3.0])

@@ -107,6 +107,7 @@ def test_bounds_of_one_and_more_are_none(size):
         np.testing.assert_array_equal(TopMean(k=0.71).caps(weights), weights / 0.71)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("surrogate", ["hinge", "quadratic"])
 @pytest.mark.parametrize("alpha", [1e-8, 1e-4, 0.1])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

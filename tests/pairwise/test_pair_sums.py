@@ -1,8 +1,6 @@
 """The fast sums against extended precision, on inputs chosen to break them."""
 
 import itertools
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -254,8 +252,3 @@ def test_bad_options():
         pair_sum([1.0], [1.0], function="log_sigmoid", summation="erfc")
     with pytest.raises(ValueError, match="eps must be at least 1e-13 and below 1, got 0"):
         pair_sum([1.0], [1.0], eps=0)
-
-
-def test_import_without_numba():
-    code = "import sys, toprank.pairwise; print('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -77,7 +77,7 @@ def test_models_without_a_gap(rows):
     with pytest.raises(ValueError, match="LogisticRegression has no history_"):
         ConvergenceDisplay.from_estimator(LogisticRegression().fit(*rows))
     with pytest.warns(ConvergenceWarning):
-        grill = Grill(tau=0.1, max_iter=20, random_state=0).fit(*rows)
+        grill = Grill(tau=0.1, max_iter=20, threshold="trained", random_state=0).fit(*rows)
     with pytest.raises(ValueError, match="Grill has no lower bound"):
         ConvergenceDisplay.from_estimator(grill)
     with pytest.raises(ValueError, match="at least one"):

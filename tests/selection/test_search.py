@@ -64,8 +64,13 @@ def same_search(ours, theirs):
 # Scores are shares of rows, so models that agree to 1e-8 have the same.
 @pytest.mark.parametrize(
     "model",
-    [TauFPL(tol=1e-8), PatMatNP(tol=1e-8), TopPushK(k=20, tol=1e-8), TauFPL(surrogate="logistic", tol=1e-8)],
-    ids=["TauFPL", "PatMatNP", "TopPushK", "logistic"],
+    [
+        PatMatNP(tol=1e-8),  # with the threshold that spends its budget, the others without the fits of folds
+        TauFPL(tol=1e-8, threshold="trained"),
+        TopPushK(k=20, tol=1e-8, threshold="trained"),
+        TauFPL(surrogate="logistic", tol=1e-8, threshold="trained"),
+    ],
+    ids=["PatMatNP", "TauFPL", "TopPushK", "logistic"],
 )
 def test_same_choice_as_grid_search(model):
     X, y = data()
@@ -81,7 +86,7 @@ def test_same_choice_as_grid_search(model):
 
 def test_more_parameters_and_several_grids():
     X, y = data()
-    pipeline = make_pipeline(StandardScaler(), TauFPL(tol=1e-8))
+    pipeline = make_pipeline(StandardScaler(), TauFPL(tol=1e-8, threshold="trained"))
     grid = [
         {
             "taufpl__tau": np.array([0.05, 0.2]),
