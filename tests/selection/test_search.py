@@ -111,7 +111,7 @@ def same_search_of_objects(ours, theirs):
 @pytest.mark.parametrize(
     "model",
     [
-        GrillNP(random_state=0, max_iter=5, threshold="trained"),
+        GrillNP(random_state=0, max_iter=1, threshold="trained"),
         WMWRanker(tol=1e-10),
         RidgeClassifier(),
         PatMatNP(kernel="rbf", approximation="nystroem", n_components=20, random_state=0),
@@ -214,6 +214,7 @@ def test_linear_convex_fits_start_warm():
     ids=["TauFPL", "PatMatNP", "TopPushK", "PatMat", "TopPush", "WMWRanker"],
 )
 @pytest.mark.filterwarnings("ignore::toprank.DegenerateSolutionWarning")
+@pytest.mark.usefixtures("trained_thresholds")
 def test_default_scoring(model, scorer):
     X, y = data()
     y = (np.argsort(np.argsort(X[:, 0] + 3 * y)) >= 320).astype(int)
