@@ -84,6 +84,7 @@ def mixed(name, rng):
     return "".join(good + bad * int(n) for n in rng.choice([0, 1, 2, 150, 1200], size=40))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", HEAD)
 @pytest.mark.parametrize("block", [5, 64, 1000])
 def test_counts_and_examples_do_not_depend_on_blocks(tmp_path, name, block, rng, monkeypatch):

@@ -205,6 +205,7 @@ def test_numbers_beside_hashed_categories(hashed):
     assert model.objective_ == pytest.approx(TopPush(solver="newton").fit(X, y).objective_, rel=1e-4)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("model", [TopPush(), TopPushK(k=20), TauFPL(tau=0.02), TopMeanK(tau=0.2)])
 @pytest.mark.parametrize("alpha", [0.1, 1e-3])
 def test_wide_sparse_rows_whose_columns_are_alike_need_few_passes(model, alpha):

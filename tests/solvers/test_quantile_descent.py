@@ -48,6 +48,7 @@ DATA = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize(("over", "tau"), [("all", 0.1), ("negatives", 0.05)])
 def test_it_is_at_least_as_good_as_stochastic_gradients_and_zero(data, over, tau):
@@ -63,6 +64,7 @@ def test_it_is_at_least_as_good_as_stochastic_gradients_and_zero(data, over, tau
     assert solution.dual == -np.inf
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("surrogate", ["quadratic", "logistic", "huber"])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_combination_of_the_gradients_of_the_tied_rows_is_zero(surrogate, seed):
