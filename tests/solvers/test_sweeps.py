@@ -31,7 +31,7 @@ def test_sweeps_give_feasible_points_and_bounds_that_rise_to_the_optimum(name, r
         solution = sweeps.solve_by_sweeps(problem, tol=1e-6, max_iter=rounds)
         point, passes = solution.dual_point, solution.history["passes"][-1]
         assert solution.n_iter <= rounds
-        assert 3 * solution.n_iter < passes <= solution.n_iter * (3 + sweeps._SWEEPS)
+        assert 3 * solution.n_iter < passes <= solution.n_iter * (3 + sweeps._SWEEPS * (1 + sweeps._MORE_SWEEPS))
         assert point.y.min() >= 0
         assert np.all(point.y <= problem.positive_share * problem.formulation.surrogate.max_slope)
         assert point.p.min() >= 0
@@ -49,6 +49,22 @@ def test_sweeps_alone_arrive_with_a_curved_loss(rng):
     solution = sweeps.solve_by_sweeps(problem, tol=1e-7)
     assert solution.converged
     assert solution.primal == pytest.approx(best, rel=1e-6)
+
+
+def test_rows_that_are_much_alike_are_swept_more_often(rng, monkeypatch):
+    """A few negatives that are nearly positives: with the same number of sweeps for all rows it takes far longer."""
+    problem = sparse_problem(rng, n=400, d=300)
+    X = problem.X.toarray()
+    X[1:12:4] = X[0:12:4]
+    X[1:12:4, -1] += 0.01
+    problem = replace(problem, X=csr_array(X), alpha=1e-2)
+    best = optimum(X, problem.positive, problem.weights, problem.alpha, "quadratic")
+    monkeypatch.setattr(sweeps, "_PATIENCE", sweeps._ROUNDS)
+    solution = sweeps.solve_by_sweeps(problem, tol=1e-4)
+    assert solution.converged
+    assert solution.primal == pytest.approx(best, rel=1.1e-4)
+    monkeypatch.setattr(sweeps, "_MORE_SWEEPS", 1)
+    assert 1.5 * solution.n_iter < sweeps.solve_by_sweeps(problem, tol=1e-4).n_iter
 
 
 def test_sweeps_from_an_earlier_point(rng):

@@ -130,6 +130,26 @@ def test_programs_of_rows_that_are_nearly_alike(rng):
     assert value(z) - best <= 1e-4 * (first - best)
 
 
+def test_rows_without_entries_share_their_multiplier(rng, monkeypatch):
+    """Several of them are alike, and have no curvature but that of the level: guesses settle all the same."""
+    features = rng.standard_normal((60, 40))
+    features[-5:] = 0.0
+    products = features @ features.T
+    kept, some = np.arange(20), np.r_[20:60]
+    elimination = Elimination(part_of(products), kept, np.full(20, 5.0), 1.0, 60)
+    places = elimination.places(some, part_of(products))
+    slopes = np.ones(20), np.repeat([0.0, 1.0], [35, 5])
+    program = ThresholdProgram(elimination, places, np.ones(40), np.zeros(40), slopes, 0.0, kept[:0])
+    monkeypatch.setattr(threshold_program, "_InteriorPoint", None)  # not called
+    z, level = program.solve(np.full(40, 0.1), None, 1e-9)
+    assert level == 0
+    assert z[-5] > 0
+    np.testing.assert_allclose(z[-5:], z[-5], rtol=1e-6)
+    slopes = program.H @ z - program.q
+    assert slopes.min() >= -1e-4
+    np.testing.assert_allclose(z * slopes, 0.0, atol=1e-4)
+
+
 def test_active_sets_end_where_guesses_would_cycle():
     """Small random programs, against all active sets."""
     rng = np.random.default_rng(0)

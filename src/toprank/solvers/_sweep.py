@@ -20,10 +20,11 @@ class SweepRows(NamedTuple):
 
 
 @compiled(nogil=True)
-def sweep(rows: SweepRows, order: Any, w: Any, multipliers: Any, t: float, scales: Any) -> float:
+def sweep(rows: SweepRows, order: Any, w: Any, multipliers: Any, t: float, scales: Any, lacking: Any) -> float:
     """Set the multipliers of the rows, in the given order, to their best values one by one; returns the threshold t.
 
-    `scales` are the shift of the surrogate, 1 / α and 1 / ε; w and the multipliers are changed in place.
+    `scales` are the shift of the surrogate, 1 / α and 1 / ε; w and the multipliers are changed in place, and what the
+    score of each row lacked, as far as its multiplier could be changed, is written to `lacking`.
     """
     shift, per_alpha, per_epsilon = scales
     for i in order:
@@ -35,6 +36,7 @@ def sweep(rows: SweepRows, order: Any, w: Any, multipliers: Any, t: float, scale
             lacks += shift
         new = min(max(multipliers[i] + lacks / rows.curvature[i], 0.0), rows.most[i])
         change = rows.sign[i] * (new - multipliers[i])
+        lacking[i] = abs(change) * rows.curvature[i]
         if change != 0.0:
             multipliers[i] = new
             t -= change * per_epsilon

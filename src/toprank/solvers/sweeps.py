@@ -9,7 +9,9 @@ that no single one could be changed; a penalty ε/2 (t − t₀)² takes that co
 follow from the multipliers. The last t is the next t₀ (the method of multipliers), so that the sums become equal in the
 end though the penalty is a weak one: a strong one would tie all multipliers to each other, and sweeps take long then.
 
-1. A sweep over all rows, in random order, then some over those with a multiplier.
+1. A sweep over all rows, in random order, then some over those with a multiplier, each followed by several over the few
+   of them that lacked most: a handful of rows that are much alike take longer than all others together, and one row
+   above the threshold is enough to spoil the objective.
 2. The multipliers with equal sums are a feasible dual point: a lower bound, and the point w for the objective.
 3. Stop when the relative gap is at most `tol`, or where it falls so slowly that the pair method is quicker; otherwise
    t₀ = t, and again.
@@ -20,13 +22,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import issparse
 
+from toprank.arrays import Rows
 from toprank.solvers._sweep import SweepRows, sweep
 from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.problem import DualPoint, Problem, Solution
 from toprank.solvers.traits import ROWS_IN_MEMORY
 
-# How often those with a multiplier are swept after each sweep of all rows.
-_SWEEPS = 6
+# How often those with a multiplier are swept after each sweep of all rows; how often then those that lacked most: the
+# share of them, and the part of what the first of them lacked that they lack at least.
+_SWEEPS, _MORE_SWEEPS, _SHARE, _LACKS = 4, 10, 0.03, 0.05
 # Rounds, and in how many of them the gap has to halve; more where the pair method could not keep its products.
 _ROUNDS, _PATIENCE, _LONG_PATIENCE = 200, 6, 30
 
@@ -89,7 +93,7 @@ class _Sweeps:
         self.rows = SweepRows(X.indptr, X.indices, X.data, self.signs, bend, curvature, most)
         self.scales = np.array([surrogate.shift, 1 / problem.alpha, self.per_epsilon])
         self.rng = np.random.default_rng(0)
-        self.w, self.multipliers, self.t = np.zeros(X.shape[1]), np.zeros(n), 0.0
+        self.w, self.multipliers, self.lacking, self.t = np.zeros(X.shape[1]), np.zeros(n), np.zeros(n), 0.0
         if point is not None:
             self._begin_at(point)
 
@@ -103,15 +107,27 @@ class _Sweeps:
 
     def round(self) -> float:
         """Steps 3 and 1: sweeps from the new t₀; returns the passes over the data."""
-        rows, multipliers, n = self.rows, self.multipliers, len(self.multipliers)
-        self.t -= self.per_epsilon * float(self.signs @ multipliers)
-        self.t = sweep(rows, self.rng.permutation(n), self.w, multipliers, self.t, self.scales)
-        n_swept = n
+        n = len(self.multipliers)
+        self.t -= self.per_epsilon * float(self.signs @ self.multipliers)
+        n_swept = self._sweep(np.arange(n))
         for _ in range(_SWEEPS):
-            active = np.flatnonzero(multipliers)
-            self.t = sweep(rows, self.rng.permutation(active), self.w, multipliers, self.t, self.scales)
-            n_swept += len(active)
+            n_swept += self._sweep(active := np.flatnonzero(self.multipliers))
+            n_swept += self._sweep(self._worst(active), _MORE_SWEEPS)
         return n_swept / n
+
+    def _sweep(self, some: Rows, times: int = 1) -> int:
+        """Sweep some rows, in random order; returns their number, each time counted."""
+        order = np.concatenate([self.rng.permutation(some) for _ in range(times)])
+        self.t = sweep(self.rows, order, self.w, self.multipliers, self.t, self.scales, self.lacking)
+        return len(order)
+
+    def _worst(self, active: Rows) -> Rows:
+        """Those that lacked most when they were swept last."""
+        lacking, n_worst = self.lacking[active], max(int(_SHARE * len(active)), 1)
+        if n_worst >= len(active):
+            return active
+        least = max(float(np.partition(lacking, -n_worst)[-n_worst]), _LACKS * float(lacking.max()))
+        return np.asarray(active[lacking >= least])
 
     def point(self) -> DualPoint | None:
         """The dual point, if no sum is zero or has overflowed."""

@@ -140,7 +140,8 @@ class ThresholdProgram:
         on_level, on_zero = (elimination.halves @ x for x in (self.per_level, self.at_zero))
         self.v = signs * (1.0 - on_level[places])
         self.offset = fixed + float(self.at_zero @ self.per_level)
-        self.curvature = elimination.squares[places] + bend
+        # A row without entries has no curvature of its own, but that of the level.
+        self.curvature = np.maximum(elimination.squares[places] + bend, self.v**2 / self.epsilon)
         self.H[np.arange(len(places)), np.arange(len(places))] += bend + _GUARD * self.curvature
         self.H[:n, n:] *= -1.0
         self.H[n:, :n] *= -1.0
