@@ -9,7 +9,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from baselines.oracles import pair_optimum, two_classes
 from toprank import load, save
 from toprank.baselines import RankSVM
+from toprank.baselines.cutting_planes import solve_cutting_planes
 from toprank.baselines.hinge_pairs import HingePairLoss
+from toprank.baselines.smoothed_pairs import SmoothedHinge
 from toprank.pairwise.graph import Preferences
 
 LOSSES = {"hinge": 1, "squared_hinge": 2}
@@ -123,3 +125,50 @@ def test_bad_parameters(parameters, message):
     X, y, _ = two_classes()
     with pytest.raises(ValueError, match=message):
         RankSVM(**parameters).fit(X, y)
+
+
+def test_smoothed_hinge_is_a_sum_over_pairs(rng):
+    n, width = 32, 0.25  # so that scores minus their mean are exact
+    chosen = preferences(rng.integers(0, 3, n), rng.random(n) + 0.1, rng)
+    better, worse, weights = all_pairs(chosen)
+    scores, direction, shares = rng.integers(-12, 13, n) / 16, rng.normal(size=n), weights / weights.sum()
+    lacks = 1 - scores[better] + scores[worse]
+    slopes, inside = np.clip(lacks / width, 0, 1), (lacks > 0) & (lacks <= width)
+    D = np.zeros((len(better), n))
+    D[np.arange(len(better)), better], D[np.arange(len(better)), worse] = 1, -1
+    point = SmoothedHinge(chosen, width)(scores)
+    assert inside.any()
+    assert point.value == pytest.approx(shares @ np.where(lacks < width, width * slopes**2 / 2, lacks - width / 2))
+    assert point.plain_value == pytest.approx(shares @ np.maximum(lacks, 0))
+    assert point.mean_slope == pytest.approx(shares @ slopes)
+    np.testing.assert_allclose(point.gradient, -D.T @ (shares * slopes), atol=1e-13)
+    H = D.T @ ((shares * inside / width)[:, None] * D)
+    np.testing.assert_allclose(point.hessian_product(direction), H @ direction, atol=1e-12)
+    np.testing.assert_allclose(point.curvature, H.diagonal(), atol=1e-12)
+
+
+def test_newton_goes_on_where_planes_are_many(rng):
+    X = rng.normal(size=(300, 40))
+    y = np.digitize(X[:, :5].sum(axis=1) + 2 * rng.normal(size=300), [-1, 1])
+    chosen = Preferences(y, np.tri(3, k=-1), np.ones(300), np.zeros((0, 2), np.int64), np.zeros(0))
+    by_planes = solve_cutting_planes(X, HingePairLoss(chosen, squared=False), 1e-5, tol=1e-5, max_iter=2000)
+    model = RankSVM(alpha=1e-5, tol=1e-5).fit(X, y)
+    assert 100 < model.n_iter_ < by_planes.n_iter
+    assert by_planes.converged
+    assert model.dual_gap_ <= 1e-5
+    assert model.dual_objective_ <= by_planes.objective * (1 + 1e-9)
+    assert by_planes.bound <= model.objective_ * (1 + 1e-9)
+    assert len(model.history_["iteration"]) == model.n_iter_ + 1
+    with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 101 iterations"):
+        RankSVM(alpha=1e-5, max_iter=101).fit(X, y)
+
+
+def test_planes_take_over_where_smoothing_ends(rng):
+    X = rng.normal(size=(150, 20))
+    y = (X[:, :5].sum(axis=1) + 2 * rng.normal(size=150) > 0).astype(int)
+    exact = RankSVM(alpha=1e-5, tol=1e-9).fit(X, y)
+    assert exact.n_iter_ > 100
+    assert exact.dual_gap_ <= 1e-9
+    D = X[y == 1][:, None] - X[y == 0]
+    losses = np.maximum(1 - D @ exact.coef_[0], 0)
+    assert exact.objective_ == pytest.approx(5e-6 * exact.coef_[0] @ exact.coef_[0] + losses.mean(), rel=1e-12)

@@ -13,12 +13,15 @@ it. Steps of an iteration:
 3. Stop when the best value is within `tol` of the lower bound, or rounding errors hide all further gains.
 4. A new plane: at a point a tenth of the way from the best point to the minimum of the model. Planes that have not
    been part of the minimum for long are forgotten.
+
+A risk may have a faster method for problems that need many planes: it goes on from the best point, and adds its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +41,8 @@ _ROOM = 32
 _STALLED = 20
 # Part of the largest violation of the optimality of the model that may be rounding.
 _ROUNDING = 1e-13
+# Iterations after which another method goes on, where there is one.
+_ENOUGH = 100
 
 
 @dataclass
@@ -92,6 +97,18 @@ class Planes:
         return -combined / alpha, float(self.share @ offsets - combined @ combined / (2 * alpha))
 
 
+class Reached(NamedTuple):
+    """The best point, its objective, a lower bound of the optimum, and the iterations that it took."""
+
+    w: Floats
+    primal: float
+    bound: float
+    n_iter: int
+
+
+Faster = Callable[[Reached, Planes, Recorder], Reached]
+
+
 def simplex_minimum(G: Floats, b: Floats, start: Floats) -> Floats:
     """Minimise μᵀGμ/2 − b·μ over μ ≥ 0 with Σμ = 1, by an active-set method from a feasible start."""
     mu, inside = start.copy(), start > 0
@@ -120,15 +137,17 @@ def simplex_minimum(G: Floats, b: Floats, start: Floats) -> Floats:
     return np.asarray(mu / mu.sum())
 
 
-def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_iter: int, verbose: int = 0) -> Minimum:
+def solve_cutting_planes(
+    X: Any, risk: Risk, alpha: float, *, tol: float, max_iter: int, verbose: int = 0, faster: Faster | None = None
+) -> Minimum:
     """Minimise α/2 ‖w‖² + R(Xw) to a relative gap of `tol`, see the module."""
     recorder = Recorder(verbose)
     best, scores = np.zeros(X.shape[1]), np.zeros(X.shape[0])
     touched = at_best = risk(scores)
     primal = at_zero = at_best.value
-    planes, touched_scores, bound, n_iter = Planes(X.shape[1]), scores, 0.0, 0
+    planes, touched_scores, bound, of_planes, n_iter = Planes(X.shape[1]), scores, 0.0, 0.0, 0
     recorder.record(0, primal, bound)
-    known, n_idle = (primal, bound), 0
+    known, n_idle = (primal, of_planes), 0
     while n_iter < max_iter:
         n_iter += 1
         # 4. The plane at the last point that was chosen.
@@ -136,7 +155,8 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
         planes.add(slope, touched.value - float(touched.gradient @ touched_scores))
         # 1. The minimum of the model.
         w, value = planes.minimum(alpha)
-        bound = max(bound, value)
+        of_planes = max(of_planes, value)
+        bound = max(bound, of_planes)
         new_scores = matvec(X, w)
         recorder.passes += 2
         # 2. The best point towards it.
@@ -147,10 +167,16 @@ def solve_cutting_planes(X: Any, risk: Risk, alpha: float, *, tol: float, max_it
             primal, at_best = found.value, found.point
         # 3. The certificate.
         recorder.record(n_iter, primal, bound)
-        n_idle = 0 if (primal, bound) != known else n_idle + 1
-        known = (primal, bound)
+        n_idle = 0 if (primal, of_planes) != known else n_idle + 1
+        known = (primal, of_planes)
         if _is_solved(primal, bound, at_zero, tol) or n_idle == _STALLED:
             break
+        if faster is not None and n_iter == _ENOUGH:
+            best, primal, bound, n_iter = faster(Reached(best, primal, bound, n_iter), planes, recorder)
+            scores = matvec(X, best)
+            at_best = risk(scores)
+            if _is_solved(primal, bound, at_zero, tol):
+                break
         touched_scores = scores + _AHEAD * (new_scores - scores)
         touched = risk(touched_scores)
     converged = relative_gap(primal, bound) <= tol

@@ -15,6 +15,7 @@ from toprank.baselines._certificate import (
 )
 from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
 from toprank.baselines.hinge_pairs import HingePairLoss
+from toprank.baselines.smoothed_pairs import SmoothedNewton, is_suited
 from toprank.checks import require_choice, require_count, require_moderate, require_positive
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.preference_ranker import KERNEL_FORM_STATE, LEVELS_STATE, KernelRanker
@@ -45,7 +46,7 @@ class RankSVM(KernelRanker):
         form that adds the losses up.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Plain (q = 1), solved by cutting planes as in the first reference, or squared (q = 2), by Newton's method as in
-        the second.
+        the second. A plain one that needs many planes goes on by Newton's method with its kink smoothed, less and less.
     {graph}
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
         With a kernel the score is Σ aᵢ k(x, xᵢ), and ‖w‖² is aᵀKa; a function gets two blocks of rows.
@@ -109,10 +110,15 @@ class RankSVM(KernelRanker):
         warn_unless_converged(self, found)
 
     def _minimum(self, features: Any, loss: HingePairLoss) -> Minimum:
-        """By cutting planes, or by Newton's method, whose bound is that of strong convexity."""
+        """By cutting planes, or by Newton's method, whose bound is then that of strong convexity."""
         limits: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter)}
         if not loss.squared:
-            return solve_cutting_planes(features, loss, float(self.alpha), verbose=self.verbose, **limits)
+            faster = None
+            if is_suited(features.shape[1], loss.preferences):
+                faster = SmoothedNewton(features, loss.preferences, float(self.alpha), **limits)
+            return solve_cutting_planes(
+                features, loss, float(self.alpha), verbose=self.verbose, faster=faster, **limits
+            )
         problem = Problem(features, loss, float(self.alpha), self.verbose)
         solution = solve_newton_cg(problem, **limits)
         point, rows = solution.point, problem.recorder.rows

@@ -164,7 +164,7 @@ def solve_newton_cg(problem: Problem, *, tol: float = 1e-6, max_iter: int = 100)
         wanted = np.sqrt(2 * problem.alpha * tol * abs(point.objective))
         exactness = min(0.3, max(np.sqrt(norm / first_norm), 0.3 * wanted / norm))
         direction, n_inner = newton_direction(problem, point, preconditioner, exactness)
-        following = _backtrack(problem, point, direction)
+        following = backtrack(problem, point, direction)
         if following is None:
             break
         point = following
@@ -218,7 +218,7 @@ class Preconditioner:
         return np.asarray(self.vectors @ ((self.vectors.T @ right) / divisor))
 
 
-def _backtrack(problem: Problem, point: Point, direction: Floats) -> Point | None:
+def backtrack(problem: Problem, point: Point, direction: Floats) -> Point | None:
     """The first of the steps 1, 1/2, 1/4, … with enough decrease; None if rounding errors hide it."""
     slope = float(point.gradient @ direction)
     if not slope < 0:
