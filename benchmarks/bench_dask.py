@@ -52,11 +52,15 @@ def best(fit: Callable[[], object], clock: Callable[[], float], n: int = 3) -> f
 
 
 def traffic(largest: int) -> None:
-    """What two workers send in a round, to the client and to each other, as n grows: by Dask's own counter."""
+    """What two workers send in a round, to the client and to each other, as n grows: by Dask's own counter.
+
+    A busy worker's tasks are not given to the other, with their blocks, as Dask may do by the clock.
+    """
     from distributed import Client, LocalCluster
 
     record, sent = Incumbent.record, []
     with (
+        dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):

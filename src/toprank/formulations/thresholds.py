@@ -24,6 +24,8 @@ from toprank.formulations.surrogates import LARGEST_GAP, Surrogate
 _AROUND = np.array([0.0, -0.1, -0.01, 0.01, 0.1])
 # The same from a lower bound, as parts of how far above it the threshold may be.
 _ABOVE = np.array([0.0, 1e-3, 0.03, 0.1, 0.3, 1.0, 3.0])
+# A part of the rows that is worth a copy of its own, where most rows count for nothing.
+_FEW_ROWS = 0.5
 # A row of at most this part of a mean of scores does not move it by a rounding error of 1.
 _NEGLIGIBLE = float(np.finfo(float).eps) / LARGEST_GAP
 
@@ -262,11 +264,21 @@ class SurrogateQuantile(Threshold):
 
         return float(scores.noted(repr(self), rise))
 
-    def _excess_and_slope(self, scores: Floats, share: Floats, t: float) -> tuple[float, float]:
-        """Terms of some of the rows in the equation and in its slope, of which τ is a part by their share."""
-        z = self.beta * (scores - t)
-        loss, steepness = float(share @ self.surrogate.value(z)), float(share @ self.surrogate.derivative(z))
-        return loss - self.tau * float(share.sum()), self.beta * steepness
+    def _excess_and_slope(self, scores: Floats, share: Floats, points: Floats) -> tuple[Floats, Floats]:
+        """Terms of some of the rows in the equation and in its slope at some t; of τ they have a part by their share.
+
+        A row that has no slope at the lowest t has no loss there, and so at none of them.
+        """
+        of_tau = self.tau * float(share.sum())
+        rows = np.flatnonzero(self.surrogate.derivative(self.beta * (scores - points.min())))
+        if len(rows) < _FEW_ROWS * len(scores):
+            scores, share = scores[rows], share[rows]
+        excess, slope = np.zeros(len(points)), np.zeros(len(points))
+        for k, t in enumerate(points):
+            z = self.beta * (scores - t)
+            excess[k] = share @ self.surrogate.value(z) - of_tau
+            slope[k] = self.beta * (share @ self.surrogate.derivative(z))
+        return excess, slope
 
     def conjugate(self, p: Floats, share: Floats) -> float:
         """t*(p) at any p of the simplex, for the surrogates for which it has a closed form."""

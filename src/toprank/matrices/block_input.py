@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError
 from toprank.matrices.block_matrix import BlockMatrix, entries
-from toprank.matrices.block_tasks import Counted, Pieces, fetched, naming_failed, on_each, sent, stored
+from toprank.matrices.block_tasks import Counted, Pieces, fetched, naming_failed, on_each, places_of, sent, stored
 from toprank.matrices.block_vector import BlockVector, in_short
 from toprank.matrices.dask_columns import beside, blocks_of, is_frame, lengths_of, numbers_of_frame, row_by_row
 from toprank.matrices.own_storage import OwnStorage
@@ -26,6 +26,8 @@ class Facts:
     """What is known of the rows in use of a block, or of all."""
 
     n_rows: int
+    takes_all: bool
+    """Whether no row was left out."""
     codes: NDArray[Any]
     """The different codes of their labels."""
     nnz: int
@@ -68,11 +70,14 @@ class GivenRows:
         """Check all in one pass; `code` makes numbers of a type of the labels of a block."""
         numbers = list(range(len(self.blocks)))
         with naming_failed(self.blocks):
-            columns = [self.blocks, self.labels, self.weights, numbers]
-            pieces = stored(on_each(_checked, columns, code, self.n_features))
+            # where the labels are, so that little is sent if the rows are elsewhere
+            coded = on_each(_coded, [self.labels], code)
+            columns = [self.blocks, coded, self.weights, numbers]
+            # all that follows is made of these pieces, and so is where the rows are
+            pieces = stored(on_each(_checked, columns, self.n_features, at=places_of(self.blocks)))
             of_blocks = fetched(on_each(_facts, [pieces]))
         lengths, facts = [fact.n_rows for fact in of_blocks], _of_all(of_blocks)
-        used = on_each(_used, [pieces])
+        used = [None] * len(pieces) if facts.takes_all else stored(on_each(_used, [pieces]))
         matrix = BlockMatrix(self.blocks, used, tuple(lengths), self.n_features, facts.nnz, facts.dtype)
         codes = BlockVector.of(stored(on_each(_codes, [pieces])), lengths, dtype)
         return CheckedRows(matrix, codes, BlockVector.of(stored(on_each(_weights, [pieces])), lengths), facts)
@@ -113,6 +118,28 @@ def whole_rows(X: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class _Coded(Counted):
+    """Codes of labels in few bytes: a bit each where there are two."""
+
+    packed: NDArray[Any]
+    length: int
+    dtype: Any
+
+    def codes(self) -> NDArray[Any]:
+        """The codes themselves."""
+        if self.dtype == np.bool_:
+            return np.unpackbits(self.packed, count=self.length).view(np.bool_)
+        return self.packed.astype(self.dtype)
+
+
+def _coded(labels: Any, code: Callable[[Any], Any]) -> _Coded:
+    codes = code(np.asarray(labels))
+    if codes.dtype == np.bool_:
+        return _Coded(np.packbits(codes), len(codes), codes.dtype)
+    return _Coded(codes.astype(np.min_scalar_type(codes.max(initial=0))), len(codes), codes.dtype)
+
+
+@dataclass(frozen=True)
 class _CheckedBlock(Counted):
     used: Rows | None
     codes: NDArray[Any]
@@ -120,32 +147,33 @@ class _CheckedBlock(Counted):
     facts: Facts
 
 
-def _checked(block: Any, labels: Any, weights: Any, number: int, code: Any, n_features: int) -> _CheckedBlock:
+def _checked(block: Any, coded: _Coded, weights: Any, number: int, n_features: int) -> _CheckedBlock:
     """The rows of a block that have a weight, and what is known of them; an error names the block."""
-    X, labels = entries(block, None), np.asarray(labels)
-    if X.shape != (len(labels), n_features):
-        raise ValueError(f"block {number} of X has the shape {X.shape}, its y has {len(labels)} rows of {n_features}")
+    X, n = entries(block, None), coded.length
+    if X.shape != (n, n_features):
+        raise ValueError(f"block {number} of X has the shape {X.shape}, its y has {n} rows of {n_features}")
     # a storage of our own holds what was checked when it was made
     values = np.ones(1) if isinstance(X, OwnStorage) else X.data if issparse(X) else X
     if not np.isfinite(values).all():
         raise ValueError(f"block {number} of X contains NaN or infinity; fill the gaps first")
-    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ValueError(f"block {number} of sample_weight must have {len(labels)} numbers, none negative or NaN")
-    codes, kept = code(labels), weights > 0
+    weights = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(f"block {number} of sample_weight must have {n} numbers, none negative or NaN")
+    codes, kept = coded.codes(), weights > 0
     used = None if kept.all() else np.flatnonzero(kept)
     codes, weights = codes[kept], weights[kept]
     largest = float(max(values.max(), -values.min())) if values.size else 0.0
     ends = (float(weights.min()), float(weights.max())) if len(weights) else (np.inf, 0.0)
     nnz = X.size if isinstance(X, np.ndarray) else int(X.nnz)
     return _CheckedBlock(
-        used, codes, in_short(weights), Facts(len(weights), np.unique(codes), nnz, X.dtype, largest, ends)
+        used, codes, in_short(weights), Facts(len(weights), used is None, np.unique(codes), nnz, X.dtype, largest, ends)
     )
 
 
 def _of_all(facts: list[Facts]) -> Facts:
     return Facts(
         sum(fact.n_rows for fact in facts),
+        all(fact.takes_all for fact in facts),
         np.unique(np.concatenate([fact.codes for fact in facts])),
         sum(fact.nnz for fact in facts),
         np.result_type(*(fact.dtype for fact in facts)),

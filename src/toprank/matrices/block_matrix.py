@@ -120,7 +120,7 @@ class BlockMatrix(ProductMatrix):
 
     def _sum(self, function: Callable[..., Floats], row_weights: BlockVector, *common: Any) -> Floats:
         tasks = row_weights.tasks(function, [self.blocks, self.used], self.change, *common)
-        return np.asarray(added_up(tasks), dtype=np.float64)
+        return np.asarray(added_up(tasks, 2 * self.n_features), dtype=np.float64)
 
     def rows(self, *chosen: tuple[Any, Rows]) -> list[Any]:
         """Rows by their numbers, in rising order, among those of a role: a mask, or all by `slice(None)`; one pass."""

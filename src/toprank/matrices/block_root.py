@@ -24,9 +24,12 @@ _CLOSE = 1e-12
 
 
 def root_from_below(
-    values: BlockVector, share: BlockVector, sums: Callable[[Floats, Floats, float], tuple[float, float]], first: Floats
+    values: BlockVector,
+    share: BlockVector,
+    sums: Callable[[Floats, Floats, Floats], tuple[Floats, Floats]],
+    first: Floats,
 ) -> float:
-    """The root of a convex, falling function of t; `sums` are its value and its slope, without the sign, in a block.
+    """The root of a convex, falling function of t; `sums` are its values and its slopes, without the sign, in a block.
 
     A Newton step ends below the root wherever it starts, and the line through a point on either side of the root meets
     zero above it: the bounds of each trip come close to each other as the square of the distance of its points from
@@ -88,4 +91,4 @@ def _estimate(known: Floats, lower: float, upper: float) -> float:
 
 
 def _at_points(pair: tuple[Floats, Floats], sums: Any, points: Floats) -> Floats:
-    return np.array([sums(*pair, t) for t in points.tolist()]).T
+    return np.array(sums(*pair, points))

@@ -125,7 +125,7 @@ def find(searches: Sequence[Search]) -> list[End]:
     while asking := [search for search in searches if search.end is None]:
         questions = tuple(search.asked for search in asking)
         columns = [column for search in asking for column in (search.values, search.weights)]
-        answers = combined(applied(several, *columns).tasks(_answers, [], questions), _merged)
+        answers = combined(applied(several, *columns).tasks(_answers, [], questions), _merged, 5 * _EDGES * len(asking))
         for search, answer in zip(asking, answers, strict=True):
             search.learn(answer)
     return [search.end for search in searches if search.end is not None]

@@ -6,7 +6,7 @@ Dask runs them, on the cluster of the current client or in threads. A piece is w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from toprank.exceptions import InputError
+from toprank.matrices.dense_or_sparse import at_most_threads, n_cores
 
 Piece = Any
 Pieces = Sequence[Piece]
@@ -24,24 +25,34 @@ Pieces = Sequence[Piece]
 _ADDED_AT_ONCE = 8
 # Bytes of what is common to all tasks from which on it is sent once, not with each of them.
 _SENT_ONCE = 1_000_000
+# Bytes that are sent at once, where one more task to put them together would cost more.
+_SENT_AT_ONCE = 20_000
 # What is added to an error in a block.
 _PLACE = "in block {} of the rows"
 
 
-def on_each(function: Callable[..., Any], columns: Sequence[Pieces], *common: Any) -> list[Piece]:
-    """Tasks that call a function with the pieces of each block, one of each column, and with what is common to all."""
-    from dask import delayed
+def on_each(
+    function: Callable[..., Any], columns: Sequence[Pieces], *common: Any, at: Sequence[Sequence[str]] | None = None
+) -> list[Piece]:
+    """Tasks that call a function with the pieces of each block, one of each column, and with what is common to all.
+
+    A task has one thread, for which a worker was asked; in this process fewer blocks than cores share the cores. `at`
+    are the workers at which a task should run, as long as one of them lives.
+    """
+    from dask import annotate, delayed
 
     key = f"toprank-{getattr(function, '__name__', 'task').strip('_')}-{uuid4().hex}"
     large = [k for k, value in enumerate(common) if isinstance(value, np.ndarray) and value.nbytes > _SENT_ONCE]
     once = [sent(common[k]) for k in large]
     common = tuple(None if k in large else value for k, value in enumerate(common))
-    return [
-        delayed(partial(_called, function, number, common, large), pure=False)(
-            *once, *pieces, dask_key_name=f"{key}-{number}"
-        )
-        for number, pieces in enumerate(zip(*columns, strict=True))
-    ]
+    blocks = list(zip(*columns, strict=True))
+    n_threads = 1 if runs_on_cluster() else max(1, n_cores() // max(1, len(blocks)))
+    tasks = []
+    for number, pieces in enumerate(blocks):
+        task = delayed(partial(_called, function, number, common, large, n_threads), pure=False)
+        with annotate(workers=list(at[number]), allow_other_workers=True) if at and at[number] else nullcontext():
+            tasks.append(task(*once, *pieces, dask_key_name=f"{key}-{number}"))
+    return tasks
 
 
 class Counted:
@@ -73,9 +84,22 @@ def shared(value: Any, n_blocks: int) -> list[Piece]:
 
 def runs_on_cluster() -> bool:
     """Whether tasks go to the current client of a cluster, not to threads of this process."""
+    return _client() is not None
+
+
+def _client() -> Any:
     from dask.base import get_scheduler
 
-    return hasattr(getattr(get_scheduler(), "__self__", None), "scheduler_info")
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
+
+
+def places_of(pieces: Pieces) -> list[tuple[str, ...]]:
+    """The workers that have each piece; none where it is not computed, or in this process."""
+    if (client := _client()) is None:
+        return [()] * len(pieces)
+    held = client.sync(client.scheduler.who_has, keys=[piece.key for piece in pieces])
+    return [tuple(held.get(piece.key, ())) for piece in pieces]
 
 
 def stored(pieces: Pieces) -> list[Piece]:
@@ -92,13 +116,18 @@ def fetched(pieces: Pieces) -> list[Any]:
     return list(compute(*pieces))
 
 
-def added_up(pieces: Pieces) -> Any:
-    """The sum of arrays of the same shape; only the sum is sent here."""
-    return combined(pieces, add)
+def added_up(pieces: Pieces, n_numbers: float = np.inf) -> Any:
+    """The sum of arrays of the same shape, of about so many numbers each; only the sum is sent here, or a few."""
+    return combined(pieces, add, n_numbers)
 
 
-def combined(pieces: Pieces, two: Callable[[Any, Any], Any]) -> Any:
-    """What a function of two makes of all pieces, always in the same order; only the last result is sent here."""
+def combined(pieces: Pieces, two: Callable[[Any, Any], Any], n_numbers: float = np.inf) -> Any:
+    """What a function of two makes of all pieces, always in the same order.
+
+    Only the last result is sent here, unless it is one task that would put together what is little anyway.
+    """
+    if len(pieces) <= _ADDED_AT_ONCE and 8 * n_numbers * len(pieces) <= _SENT_AT_ONCE:
+        return reduce(two, fetched(pieces))
     return fetched(combined_tasks(pieces, two))[0]
 
 
@@ -129,12 +158,18 @@ def naming_failed(blocks: Pieces) -> Iterator[None]:
 
 
 def _called(
-    function: Callable[..., Any], number: int, common: Sequence[Any], large: Sequence[int], *pieces: Any
+    function: Callable[..., Any],
+    number: int,
+    common: Sequence[Any],
+    large: Sequence[int],
+    n_threads: int,
+    *pieces: Any,
 ) -> Any:
     """Call a function; an error says of which block it is. What is large of all that is common comes first."""
     of_all = dict(zip(large, pieces, strict=False))
     try:
-        return function(*pieces[len(large) :], *(of_all.get(k, value) for k, value in enumerate(common)))
+        with at_most_threads(n_threads):
+            return function(*pieces[len(large) :], *(of_all.get(k, value) for k, value in enumerate(common)))
     except Exception as error:
         error.add_note(_PLACE.format(number))
         raise

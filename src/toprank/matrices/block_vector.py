@@ -199,7 +199,7 @@ class BlockVector(NDArrayOperatorsMixin):
         block = int(np.argmax([value for value, _ in places]))
         return int(self.offsets[block] + places[block][1])
 
-    def root_from_below(self, share: BlockVector, sums: Callable[..., tuple[float, float]], first: Any) -> float:
+    def root_from_below(self, share: BlockVector, sums: Callable[..., tuple[Floats, Floats]], first: Any) -> float:
         """The root of a sum over the rows, by `toprank.matrices.block_root`."""
         from toprank.matrices.block_root import root_from_below
 

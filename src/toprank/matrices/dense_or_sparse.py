@@ -7,9 +7,11 @@ the rows that take part.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ _FEW_ENTRIES = 100_000
 # Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
 _PAIRS_OF_A_PART = 4e6
 
+_most_threads: ContextVar[int] = ContextVar("most_threads", default=sys.maxsize)
 # Steps of the power method, of two passes each.
 _POWER_STEPS = 2
 
@@ -51,7 +54,9 @@ def sandwich(X: Any, weights: Floats, centre: Floats | None = None) -> Floats:
     def product(block: slice) -> Floats:
         rows = block if everything else active[block]
         root = np.sqrt(weights[rows])[:, None]
-        Z = X[rows] * root if centre is None else (X[rows] - centre) * root
+        Z = X[rows] * root if centre is None else X[rows] - centre
+        if centre is not None:
+            Z *= root  # in place: a copy of so many rows costs as much as it
         return np.asarray(Z.T @ Z, dtype=np.float64)
 
     return _sum_over_blocks(product, len(active), n_features, np.zeros((n_features, n_features)))
@@ -214,10 +219,21 @@ def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns:
 
 def in_parallel(function: Callable[[slice], NDArray[Any]], blocks: list[slice]) -> list[NDArray[Any]]:
     """Call a function on blocks, as many at a time as there are cores."""
-    if len(blocks) == 1:
-        return [function(blocks[0])]
-    with ThreadPoolExecutor(n_cores()) as pool:
+    n_threads = min(n_cores(), _most_threads.get(), len(blocks))
+    if n_threads <= 1:
+        return list(map(function, blocks))
+    with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(function, blocks))
+
+
+@contextmanager
+def at_most_threads(number: int) -> Iterator[None]:
+    """Let products use no more than so many threads, as where several of them are computed at a time anyway."""
+    before = _most_threads.set(number)
+    try:
+        yield
+    finally:
+        _most_threads.reset(before)
 
 
 def n_cores() -> int:
