@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from toprank.compiled import compiled
 from toprank.files import text
 from toprank.files._numbers import INFINITE, LEFT, MISSING, NO_NUMBER, NUMBER, parse_number
 from toprank.files.csv_rows import CSVFile
@@ -23,9 +24,13 @@ from toprank.streams import BadLineError
 LABELS = number_labels(None)
 
 
-def parsed(characters):
-    content = np.frombuffer(b"<" + characters.encode() + b">", np.uint8)
+@compiled()
+def parsed_within(content):
     return parse_number(content, 1, len(content) - 1)
+
+
+def parsed(characters):
+    return parsed_within(np.frombuffer(b"<" + characters.encode() + b">", np.uint8))
 
 
 def bits(number):

@@ -66,7 +66,7 @@ def parse_csv(text: Any, stops: bool, delimiter: int, slots: Any, labels: Any, f
                 text, start, last, delimiter, slots, labels, fill, X, n_rows, found, n_left
             )
             if what == 0:
-                _note_row(found, n_rows, min(after, len(text)), line, skipped)
+                _note_row(found, n_rows, _lesser(after, len(text)), line, skipped)
                 n_rows, n_left, skipped = n_rows + 1, n_left + n_more, 0
             else:
                 _note_bad(found.bad, n_bad, line, what, column, a, b)
@@ -100,7 +100,7 @@ def _csv_row(
     while position <= end:
         a, b, position, closed, quoted = _field(text, position, end, delimiter)
         if not closed:
-            return QUOTE, min(column, len(slots) - 1), a, b, 0
+            return QUOTE, _lesser(column, len(slots) - 1), a, b, 0
         slot = slots[column] if column < len(slots) else IGNORED
         wrong = 0
         if slot == TARGET:
@@ -146,7 +146,7 @@ def parse_svmlight(
                 text, first, last, base, n_features, labels, data, indices, indptr[n_rows], n_rows, found, n_left
             )
             if what == 0:
-                _note_row(found, n_rows, min(end + 1, len(text)), line, skipped)
+                _note_row(found, n_rows, _lesser(end + 1, len(text)), line, skipped)
                 indptr[n_rows + 1] = indptr[n_rows] + n_values
                 n_rows, n_left, skipped = n_rows + 1, n_left + n_more, 0
             else:
@@ -226,7 +226,7 @@ def _index(text: Any, start: int, end: int) -> Any:
         return -2, start + 3
     i, index = start, 0
     while i < end and 48 <= text[i] <= 57:
-        index = min(index * 10 + (text[i] - 48), 2**40)
+        index = _lesser(index * 10 + (text[i] - 48), 2**40)
         i += 1
     return (index, i) if start < i < end and text[i] == 58 else (-1, i)
 
@@ -251,7 +251,7 @@ def _label(text: Any, start: int, end: int, labels: Any, quoted: bool) -> int:
         return 0 if labels.mode == ZERO_ONE and _is_word(text, start, end, _FALSE) else -1
     near = _NEAR if status == LEFT else 0.0
     if labels.mode == NUMERIC:
-        return int(abs(value - labels.number) <= near * abs(labels.number))
+        return 1 if abs(value - labels.number) <= near * abs(labels.number) else 0
     return 1 if abs(value - 1) <= near else (0 if value == 0 or abs(value + 1) <= near else -1)
 
 
@@ -298,13 +298,19 @@ def _field(text: Any, start: int, end: int, delimiter: int) -> Any:
         k = j + 1
         while k < end and text[k] == 32:
             k += 1
-        a, b = _trim(text, i + 1, min(j, end))
+        a, b = _trim(text, i + 1, _lesser(j, end))
         return a, b, k + 1, j < end and (k == end or text[k] == delimiter), True
     j = i
     while j < end and text[j] != delimiter:
         j += 1
     a, b = _trim(text, i, j)
     return a, b, j + 1, True, False
+
+
+@part()
+def _lesser(a: int, b: int) -> int:
+    """As `min`, which takes numba longer to compile."""
+    return a if a < b else b
 
 
 @part()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from toprank.compiled import compiled, part
+from toprank.compiled import part
 from toprank.files.spelling import MISSING_LABELS, MISSING_WORDS
 
 NUMBER, MISSING, INFINITE, NO_NUMBER, LEFT = 0, 1, 2, 3, 4
@@ -31,7 +31,7 @@ _WORD_LENGTH = np.array([len(word) for word in _WORDS])
 _WORD_MEANING = np.array(list(_WORDS.values()))
 
 
-@compiled()
+@part()
 def parse_number(text: Any, start: int, end: int) -> Any:
     """Value and status, one of the five above, of the characters from start to end, without blanks around them."""
     signed = start < end and (text[start] == 43 or text[start] == 45)  # + -
@@ -70,7 +70,8 @@ def parse_number(text: Any, start: int, end: int) -> Any:
     if digits + exponent > _LARGEST_POWER:
         return np.nan, INFINITE
     if digits > _MOST_DIGITS or abs(exponent) >= len(_POWERS):
-        return sign * (np.float64(whole) * 10.0 ** float(exponent + max(digits - _MOST_DIGITS, 0))), LEFT
+        dropped = digits - _MOST_DIGITS if digits > _MOST_DIGITS else 0
+        return sign * (np.float64(whole) * 10.0 ** float(exponent + dropped)), LEFT
     value, status = _scaled(whole, exponent)
     return sign * value, status
 
@@ -102,7 +103,7 @@ def is_decimal(text: Any, start: int, end: int, digits: Any, exponent: int, nega
 
 
 @part()
-def is_no_label(text: Any, start: int, end: int) -> bool:
+def is_no_label(text: Any, start: int, end: int) -> Any:
     """Whether a field of a target is missing."""
     return _word_meaning(text, start, end, _N_LABEL_WORDS) == MISSING
 
@@ -114,7 +115,7 @@ def _is_nan(text: Any, start: int, end: int) -> bool:
 
 
 @part()
-def _word_meaning(text: Any, start: int, end: int, n_words: int) -> int:
+def _word_meaning(text: Any, start: int, end: int, n_words: int) -> Any:
     """What a field without digits means, by the first words."""
     for row in range(n_words):
         if end - start == _WORD_LENGTH[row]:
@@ -124,7 +125,7 @@ def _word_meaning(text: Any, start: int, end: int, n_words: int) -> int:
                 lower = c + 32 if 65 <= c <= 90 else c
                 same = same and lower == _WORD_TEXT[row, i - start]
             if same:
-                return int(_WORD_MEANING[row])
+                return _WORD_MEANING[row]
     return NO_NUMBER
 
 
@@ -136,7 +137,8 @@ def _exponent(text: Any, start: int, end: int) -> Any:
     first = start + 1 if signed else start
     i, power = first, 0
     while i < end and 48 <= text[i] <= 57:
-        power = min(power * 10 + (text[i] - 48), 100_000)
+        power = power * 10 + (text[i] - 48)
+        power = power if power < 100_000 else 100_000
         i += 1
     return sign * power, (i if i > first else -1)
 

@@ -23,7 +23,8 @@ def leaf_scores(leaves: Any, starts: Any, values: Any, w: Any, scores: Any) -> N
     n, n_trees = leaves.shape
     last = n - 1
     for i in range(0, n, 4):
-        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        j = i + 1 if i + 1 < last else last
+        k, m = j + 1 if j < last else last, j + 2 if j + 1 < last else last
         first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
         for t in range(n_trees):
             start = starts[t]

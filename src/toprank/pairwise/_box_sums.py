@@ -265,10 +265,15 @@ def _add(total: Any, error: Any, term: Any) -> Any:
     return result, (result - total) - corrected
 
 
-@compiled(allocates=True, nogil=True)
-def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: Any, cosines: Any, total: Any) -> None:
-    """Add Σ q cos(2nh·offset), Σ q sin(2nh·offset) for odd n and Σ q of each cell: A, B and Q of (31), unscaled."""
-    part_sines, part_cosines, part_total = np.zeros_like(sines), np.zeros_like(cosines), np.zeros_like(total)
+@compiled(nogil=True)
+def fourier_coefficients(
+    cells: Any, offsets: Any, weights: Any, h: Any, sines: Any, cosines: Any, total: Any, parts: Any
+) -> None:
+    """Add Σ q cos(2nh·offset), Σ q sin(2nh·offset) for odd n and Σ q of each cell: A, B and Q of (31), unscaled.
+
+    `parts` are zeros to work with, of the shapes of the three results.
+    """
+    part_sines, part_cosines, part_total = parts
     interval = _FLUSH if len(total) < _FLUSH else len(total)
     for i in range(len(cells)):
         c, q = cells[i], weights[i]
@@ -291,18 +296,16 @@ def fourier_coefficients(cells: Any, offsets: Any, weights: Any, h: Any, sines: 
                     part_sines[c, n] = part_cosines[c, n] = 0.0
 
 
-@compiled(allocates=True, nogil=True)
+@compiled(nogil=True)
 def fourier_sums(
-    targets: Any, first: Any, centres: Any, width: Any, cutoff: Any, h: Any, A: Any, B: Any, total: Any, values: Any
-) -> None:
+    targets: Any, first: Any, centres: Any, width: Any, cutoff: Any, h: Any, A: Any, B: Any, total: Any, above: Any,
+    values: Any,
+) -> None:  # fmt: skip
     """The sum (30): series of the clusters within the cut-off of a target, twice the weight of those farther above.
 
-    No cluster before `first` of a target is within the cut-off.
+    No cluster before `first` of a target is within the cut-off; above[k] is the weight of the k-th and of all after it.
     """
     n_clusters = len(centres)
-    above = np.zeros(n_clusters + 1)
-    for k in range(n_clusters - 1, -1, -1):
-        above[k] = above[k + 1] + total[k]
     shift_sine, shift_cosine = np.sin(2.0 * h * width), np.cos(2.0 * h * width)
     for i in range(len(targets)):
         y, k = targets[i], first[i]

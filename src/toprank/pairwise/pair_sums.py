@@ -207,12 +207,14 @@ def erfc_sum(y: Floats, z: Floats, q: Floats, eps: float) -> Floats:
     centres, numbers = _clusters(z, width)
     total = np.zeros(len(centres))
     A, B = np.zeros((2, len(centres), parameters.n_terms))
-    fourier_coefficients(numbers, z - centres[numbers], q, parameters.h, B, A, total)
+    parts = np.zeros_like(B), np.zeros_like(A), np.zeros_like(total)
+    fourier_coefficients(numbers, z - centres[numbers], q, parameters.h, B, A, total, parts)
     n = 2 * np.arange(parameters.n_terms) + 1
     scale = np.exp(-((n * parameters.h) ** 2)) / n
     first = np.searchsorted(centres, np.nextafter(y - parameters.cutoff, -np.inf))
-    values = np.empty(len(y))
-    fourier_sums(y, first, centres, width, parameters.cutoff, parameters.h, A * scale, B * scale, total, values)
+    above, values = np.zeros(len(centres) + 1), np.empty(len(y))
+    above[:-1] = np.cumsum(total[::-1])[::-1]
+    fourier_sums(y, first, centres, width, parameters.cutoff, parameters.h, A * scale, B * scale, total, above, values)
     return values
 
 

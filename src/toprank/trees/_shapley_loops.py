@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from toprank.arrays import Floats
 from toprank.compiled import compiled, part
 
 # Rows that go through a tree together.
 GROUP = 16
 
 
-@compiled(allocates=True, nogil=True)
-def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth: Any, same: Any, share: Any) -> Any:
+@compiled(nogil=True)
+def find_paths(
+    root: Any, feature: Any, left: Any, right: Any, cover: Any, depth: Any, same: Any, share: Any, room: Any
+) -> Any:
     """How each node of a tree is reached; returns the most edges on a path, and the most different features.
 
     Arrays of the tree start at its root. The edge into a node asks the feature of its parent. `same` is the depth of
     the last edge above it that asks the same feature, 0 if there is none, and `share` the product of the shares of the
-    training rows that go along the edges of the path that ask this feature.
+    training rows that go along the edges of the path that ask this feature. `room` are four rows of zeros, one longer
+    than the nodes.
     """
     deepest, most_features = 0, 0
     for node in range(len(feature)):  # a node comes after its parent
@@ -29,9 +34,10 @@ def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth
         for child in (left[node] - root, right[node] - root):
             depth[child] = depth[node] + 1
             share[child] = cover[child] / cover[node]
-    path = np.zeros(deepest + 1, np.int64)
-    new = np.zeros(deepest + 1, np.int64)  # number of different features down to a depth
-    for node in _in_depth_first_order(root, feature, left, right):
+    path, new = room[0], room[1]  # nodes, and the number of different features, down to a depth
+    _set_depth_first_order(root, feature, left, right, room[2], room[3])
+    for place in range(len(feature)):
+        node = room[2, place]
         d = depth[node]
         path[d] = node
         if d == 0:
@@ -49,10 +55,9 @@ def find_paths(root: Any, feature: Any, left: Any, right: Any, cover: Any, depth
     return deepest, most_features
 
 
-@part(allocates=True)
-def _in_depth_first_order(root: Any, feature: Any, left: Any, right: Any) -> Any:
+@part()
+def _set_depth_first_order(root: Any, feature: Any, left: Any, right: Any, order: Any, waiting: Any) -> None:
     """The nodes of a tree, each after its parent, subtree by subtree."""
-    order, waiting = np.empty(len(feature), np.int64), np.empty(len(feature) + 1, np.int64)
     waiting[0], n_waiting = 0, 1
     for place in range(len(feature)):
         n_waiting -= 1
@@ -61,13 +66,38 @@ def _in_depth_first_order(root: Any, feature: Any, left: Any, right: Any) -> Any
         if feature[node] >= 0:
             waiting[n_waiting], waiting[n_waiting + 1] = right[node] - root, left[node] - root
             n_waiting += 2
-    return order
 
 
-@compiled(allocates=True, nogil=True)
+class Room(NamedTuple):
+    """What `add_shapley_values` works with, by depth but for the last two; see there."""
+
+    product: Floats
+    below: Floats
+    takes: Floats
+    inverse: Floats
+    slope: Floats
+    path: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    x: NDArray[Any]
+    added: Floats
+
+    @classmethod
+    def of(cls, deepest: int, points: Floats, X: NDArray[Any]) -> Room:
+        """Room for paths of so many edges."""
+        n, n_points = deepest + 1, len(points)
+        # (o - z) / (t o + (1 - t) z) of rows that take the edges, less the -1 / (1 - t) of those that do not
+        slope = np.zeros((n, n_points)) + 1.0 / (1.0 - points)
+        product, below = np.ones((n, n_points, GROUP)), np.zeros((n, n_points, GROUP))
+        takes, inverse = np.ones((n, GROUP)), np.ones((n, n_points))
+        path, stage = np.zeros((2, n), np.int64)
+        x, added = np.empty((X.shape[1], GROUP), X.dtype), np.empty(GROUP)
+        return cls(product, below, takes, inverse, slope, path, stage, x, added)
+
+
+@compiled(nogil=True)
 def add_shapley_values(
     X: Any, root: Any, feature: Any, threshold: Any, left: Any, right: Any, missing_left: Any, value: Any,
-    same: Any, share: Any, deepest: Any, points: Any, weights: Any, found: Any,
+    same: Any, share: Any, points: Any, weights: Any, room: Any, found: Any,
 ) -> None:  # fmt: skip
     """Add the Shapley values of one tree to `found`, a row for each row and a column for each feature.
 
@@ -80,12 +110,7 @@ def add_shapley_values(
        above with the same feature will add for these leaves is taken away.
     """
     n_points = len(points)
-    product, below = np.ones((deepest + 1, n_points, GROUP)), np.zeros((deepest + 1, n_points, GROUP))
-    takes, inverse = np.ones((deepest + 1, GROUP)), np.ones((deepest + 1, n_points))
-    # (o - z) / (t o + (1 - t) z) of rows that take the edges, less the -1 / (1 - t) of those that do not
-    slope = np.zeros((deepest + 1, n_points)) + 1.0 / (1.0 - points)
-    path, stage = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
-    x, added = np.empty((X.shape[1], GROUP), X.dtype), np.empty(GROUP)
+    product, below, takes, inverse, slope, path, stage, x, added = room
     for first in range(0, X.shape[0], GROUP):
         for b in range(GROUP):
             i = first + b if first + b < X.shape[0] else X.shape[0] - 1

@@ -17,7 +17,7 @@ from toprank.compiled import compiled, part
 def _next(nodes: Any, X: Any, i: int, node: int) -> Any:
     """The node after a node, for a row; without a branch, and the same one for a leaf."""
     step = nodes[node]
-    is_second = X[i, max(step.feature, 0)] * step.sign > step.split  # never for a missing value
+    is_second = X[i, step.feature if step.feature > 0 else 0] * step.sign > step.split  # never for a missing value
     return np.int64(step.second if is_second else step.first)
 
 
@@ -49,21 +49,18 @@ def _find_ends(nodes: Any, X: Any, root: int, ends: Any) -> None:
         ends[i] = node
 
 
-@compiled(allocates=True, nogil=True)
-def find_leaves(X: Any, roots: Any, nodes: Any, leaf: Any, numbers: Any) -> None:
-    """The number of the leaf that each row falls into, in each tree; `leaf` has one for each node."""
-    ends = np.empty(X.shape[0], np.int64)
+@compiled(nogil=True)
+def walk(X: Any, roots: Any, nodes: Any, leaf: Any, numbers: Any, value: Any, scores: Any, ends: Any) -> None:
+    """The number of the leaf that each row falls into, in each tree, and the sum of the values of these leaves.
+
+    `leaf` and `value` have one for each node; where one of them is empty, that result is not asked for. `ends` is room
+    for a number of each row. It is one loop for both results, as most of it is the walk.
+    """
     for t in range(len(roots)):
         _find_ends(nodes, X, roots[t], ends)
-        for i in range(len(ends)):
-            numbers[i, t] = leaf[ends[i]]
-
-
-@compiled(allocates=True, nogil=True)
-def add_leaf_values(X: Any, roots: Any, nodes: Any, value: Any, scores: Any) -> None:
-    """Add the values of the leaves that a row falls into, tree by tree; `value` has one for each node."""
-    ends = np.empty(X.shape[0], np.int64)
-    for t in range(len(roots)):
-        _find_ends(nodes, X, roots[t], ends)
-        for i in range(len(ends)):
-            scores[i] += value[ends[i]]
+        if len(leaf):
+            for i in range(len(ends)):
+                numbers[i, t] = leaf[ends[i]]
+        if len(value):
+            for i in range(len(ends)):
+                scores[i] += value[ends[i]]

@@ -14,7 +14,7 @@ from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import in_parallel
 from toprank.matrices.leaves import number_type
 from toprank.saved_state import Array, Known, Schema, children_follow
-from toprank.trees._traversal import add_leaf_values, find_leaves
+from toprank.trees._traversal import walk
 
 # Rows that go through all trees at a time: they stay in the cache of a core.
 _BLOCK_ROWS = 512
@@ -135,15 +135,24 @@ class PlainTrees:
 
     def leaf_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
         """The leaf of each row in each tree, of shape (n_rows, n_trees), in blocks of rows on all cores."""
-        numbers = np.empty((len(X), len(self.roots)), number_type(int(self.n_leaves.max()) - 1))
+        numbers = np.empty((len(X), len(self.roots)), self._number_type)
+        self._walk(X, self.leaf, numbers, np.empty(0), np.empty(0))
+        return numbers
+
+    @property
+    def _number_type(self) -> Any:
+        return number_type(int(self.n_leaves.max()) - 1)
+
+    def _walk(self, X: NDArray[Any], leaf: NDArray[Any], numbers: NDArray[Any], value: Floats, scores: Floats) -> None:
+        """The results of a walk that are asked for, see :func:`toprank.trees._traversal.walk`."""
         steps = self.steps
 
         def fill(block: slice) -> NDArray[Any]:
-            find_leaves(X[block], self.roots, steps, self.leaf, numbers[block])
-            return numbers
+            ends = np.empty(len(X[block]), np.int64)
+            walk(X[block], self.roots, steps, leaf, numbers[block], value, scores[block], ends)
+            return ends
 
         in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
-        return numbers
 
     def node_values(self, leaf_values: Floats) -> Floats:
         """One value for each node, of values for the leaves of the first tree, the second, and so on."""
@@ -153,13 +162,8 @@ class PlainTrees:
 
     def scores(self, X: NDArray[Any], node_values: Floats) -> Floats:
         """The sum of the values of the leaves that each row falls into."""
-        scores, steps = np.zeros(len(X)), self.steps
-
-        def fill(block: slice) -> Floats:
-            add_leaf_values(X[block], self.roots, steps, node_values, scores[block])
-            return scores
-
-        in_parallel(fill, [slice(i, i + _BLOCK_ROWS) for i in range(0, len(X) or 1, _BLOCK_ROWS)])
+        scores = np.zeros(len(X))
+        self._walk(X, self.leaf[:0], np.empty((len(X), 0), self._number_type), node_values, scores)
         return scores
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from toprank.arrays import Floats
 from toprank.matrices.dense_or_sparse import in_parallel
-from toprank.trees._shapley_loops import add_shapley_values, find_paths
+from toprank.trees._shapley_loops import Room, add_shapley_values, find_paths
 from toprank.trees.plain_trees import PlainTrees
 
 # Trees that are done at a time; their sums are added in order, so that the result does not depend on the cores.
@@ -57,9 +57,11 @@ def _add_tree(trees: PlainTrees, span: slice, value: Floats, X: NDArray[Any], fo
         return
     n_nodes, cover = len(feature), trees.cover[span].astype(np.float64)
     depth, same, share = np.zeros(n_nodes, np.int32), np.zeros(n_nodes, np.int32), np.ones(n_nodes)
-    deepest, n_features = find_paths(span.start, feature, left, right, cover, depth, same, share)
+    room = np.zeros((4, n_nodes + 1), np.int64)
+    deepest, n_features = find_paths(span.start, feature, left, right, cover, depth, same, share, room)
     points, weights = np.polynomial.legendre.leggauss((n_features + 1) // 2)
+    points, weights = (points + 1) / 2, weights / 2
     add_shapley_values(
         X, span.start, feature, trees.threshold[span], left, right, trees.missing_left[span], value,
-        same, share, deepest, (points + 1) / 2, weights / 2, found,
+        same, share, points, weights, Room.of(deepest, points, X), found,
     )  # fmt: skip
