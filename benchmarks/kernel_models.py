@@ -17,17 +17,17 @@ def paper_models(y):
     }
 
 
-def fashion_parts(n_train=50_000):
+def fashion_parts(n_train=50_000, draw=0):
     """Training, validation and test part, pixels in [0, 1] as float32: the division of the paper.
 
-    Of the training part as many random rows as are asked for.
+    Of the training part as many random rows as are asked for; `draw` is the seed of their choice.
     """
     data = load("fashion-mnist")
     y = binarize(data.y, positive=0)
     X = data.X.astype(np.float32) / np.float32(255)
     train, validation, test = split_half_quarters(y, n_train=data.n_train, random_state=0)
     if n_train < len(train):
-        train = train_test_split(train, train_size=n_train, stratify=y[train], random_state=0)[0]
+        train = train_test_split(train, train_size=n_train, stratify=y[train], random_state=draw)[0]
     return [(X[part], y[part]) for part in (train, validation, test)]
 
 

@@ -102,7 +102,7 @@ def test_a_run_goes_on_where_it_stopped(counted):
 def test_verdicts_and_text(counted):
     from benchmarks.tables.design import Measure, Published, Results, Table
     from benchmarks.tables.runner import fill
-    from benchmarks.tables.text import not_run, table_lines
+    from benchmarks.tables.text import not_run, notes_of, table_lines
     from benchmarks.tables.verdicts import verdict
 
     assert verdict([0.5, 0.52], Published(0.52, 0.03), 10, True) == "="
@@ -124,5 +124,9 @@ def test_verdicts_and_text(counted):
     assert not_run(table, replace(experiment, name="part").results()) == "one by a; absent"
     apart = replace(table, apart={"b": "another task"})
     assert "(0.900 ± 0.010) ≁" in table_lines(apart, experiment.results())[2]
+    assert notes_of(replace(table, apart={"a": "other", "one": "drawn", "b": "other"}))[-2:] == [
+        "- ≁ a, b: other.",
+        "- ≁ one: drawn.",
+    ]
     ratio = replace(table, measures=(Measure("x", "x", None, ".2f", ratio_to="a"), Measure("x", "x")))
     assert "| one | b | 2 | 1.00 (1.78) |" in table_lines(ratio, experiment.results())[3]

@@ -59,7 +59,9 @@ def notes_of(part: Table | Figure) -> list[str]:
     if isinstance(part, Table):
         if left_out := not_run(part, part.experiment.results()):
             notes.append(f"Not run, for want of computing time: {left_out}.")
-        notes += [f"{APART} {name}: {reason}." for name, reason in part.apart.items()]
+        for reason in dict.fromkeys(part.apart.values()):
+            names = [name for name, said in part.apart.items() if said == reason]
+            notes.append(f"{APART} {', '.join(names)}: {reason}.")
     return [f"- {note}" for note in notes]
 
 
