@@ -16,7 +16,7 @@ import numba.experimental
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.caching import CacheImpl, IndexDataCacheFile
+from numba.core.caching import CacheImpl, IndexDataCacheFile, NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.types import BaseFunction
 
@@ -208,6 +208,7 @@ def test_parts_have_no_machine_code_of_their_own_where_numba_is_known(known, mon
     def loop(values):
         return twice(values[0])
 
+    loop._cache = NullCache()  # an earlier run has left its files
     made = []
     finish = JITCodeLibrary._finalize_specific
     monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", lambda self: made.append(self.name) or finish(self))
