@@ -130,6 +130,24 @@ def test_auto_with_a_kernel(monkeypatch):
     assert first.options == {"cache_size": 10.0}
 
 
+@pytest.mark.parametrize(
+    ("surrogate", "n_features", "cache_size", "k", "expected"),
+    [
+        ("quadratic", 2, 0.1, None, ["low-rank"]),
+        ("quadratic", 2, 50.0, None, ["pairs", "low-rank"]),  # all kernel values fit
+        ("quadratic", 30, 0.1, None, ["pairs", "low-rank"]),  # hardly two rows are alike
+        ("hinge", 2, 0.1, None, ["pairs", "low-rank"]),
+        ("quadratic", 2, 0.1, 3.0, ["pairs", "low-rank"]),
+    ],
+)
+def test_auto_for_a_largest_score_of_more_rows_than_fit(surrogate, n_features, cache_size, k, expected, rng):
+    X = rng.standard_normal((400, n_features))
+    formulation = Formulation(get_surrogate(surrogate), TopMean(k=k), "negatives")
+    gram = Gram(Kernel.resolve("rbf", X, 1.0), X, cache_size)
+    problem = KernelProblem(gram, np.arange(400) % 3 == 0, np.ones(400), formulation, 0.1)
+    assert [phase.name for phase in phases_for("auto", problem, {"cache_size": cache_size})] == expected
+
+
 def test_records_are_complete():
     for solver in SOLVERS:
         assert callable(solver.load())

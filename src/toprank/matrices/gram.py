@@ -103,6 +103,11 @@ class Gram:
         return bool(X.shape == self.X.shape and all(np.array_equal(*pair) for pair in pairs))
 
     @property
+    def fits(self) -> bool:
+        """Whether the whole matrix fits into the cache."""
+        return self._whole or self._fits
+
+    @property
     def full(self) -> NDArray[Any] | None:
         """The whole matrix if it fits into the cache, else None; computed at the first access."""
         if not self._whole:

@@ -18,7 +18,8 @@ the part of Σ rᵢ φ(xᵢ) outside of it. Two ways:
 Steps:
 
 1. Pivots: at first by :math:`R_{ii}`.
-2. The linear problem by `solve_newton` or `solve_smooth_newton`, from the last solution, as exactly as the gap needs.
+2. The linear problem by `solve_proximal_newton`, `solve_newton` or `solve_smooth_newton`, from the last solution, as
+   exactly as the gap needs.
 3. The lower bound with the true kernel, and the direction of r, from K r. Where K is not in memory, a sample of the
    entries says first whether the gap is small enough for that; if not, :math:`r^\top R\, r \le (\sum_i |r_i|
    \sqrt{R_{ii}})^2` gives a bound for nothing, a poor one.
@@ -44,6 +45,7 @@ from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.solvers.incumbent import COLLAPSE, Incumbent
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
+from toprank.solvers.proximal_newton import has_proximal_points, solve_proximal_newton
 from toprank.solvers.segment import best_on_segment
 from toprank.solvers.smooth_newton import solve_smooth_newton
 from toprank.solvers.working_set_newton import solve_newton
@@ -59,8 +61,13 @@ _SAMPLE = 512
 # More kernel values than the first number are computed for a lower bound only if the gap is at most so many `tol`, and
 # if they are at most so many times those of the factor.
 _FEW_VALUES, _NEAR, _MORE_VALUES = 500_000_000, 100.0, 20
-# Part of the last gap to which the linear problem is solved by the interior-point method.
-_EXACTNESS = 0.01
+# Part of the last gap to which the linear problem is solved by the interior-point method, and by proximal points.
+_EXACTNESS, _EXACTNESS_OF_POINTS = 0.01, 0.1
+# Gap, in `tol`, above which directions are no use to proximal points, whose steps at a high rank cost more than pivots.
+_NEAR_FOR_POINTS = 10.0
+# What rows without a multiplier count for as pivots, in mean multipliers: at an optimum of w = 0, as subspaces of few
+# pivots have it, multipliers say little.
+_FLOOR, _FLOOR_OF_POINTS = 1e-3, 1.0
 
 
 def default_most_rank(gram: Gram) -> int:
@@ -97,6 +104,7 @@ class _LowRankSolver:
         self.factor = IncompleteCholesky(problem.gram, most_rank + _DIRECTIONS)
         self.factor.residual[problem.weights == 0] = 0.0  # what takes no part is no pivot
         self.is_smooth = problem.formulation.threshold.is_implicit
+        self.has_points = has_proximal_points(problem)
         self.n = problem.gram.n
         self.squared_norm = 0.0
 
@@ -122,12 +130,28 @@ class _LowRankSolver:
             if is_solved or (is_exact and not can_grow) or incumbent.n_iter >= self.max_iter:
                 return self._finish()
             incumbent.record()
-            exactness = max(0.2 * self.tol if gap > self.tol else 0.1 * COLLAPSE, _EXACTNESS * gap)
+            exactness = max(0.2 * self.tol if gap > self.tol else 0.1 * COLLAPSE, self._exactness() * gap)
             if not is_exact:
                 exactness = min(exactness, 0.1 * linear.gap)
-            elif not has_direction or gap > _FAR or gap > _SLOW * previous:
+            elif not has_direction or gap > self._far() or gap > _SLOW * previous:
                 self._add_pivots(2 * self.factor.rank, importance)
+                if self.has_points and linear.dual_point is not None:
+                    exactness = min(exactness, max(0.2 * self.tol, 0.3 * self._expected_loss(linear.dual_point)))
             previous = gap
+
+    def _exactness(self) -> float:
+        """The part of a gap to which the next linear problem is solved."""
+        return _EXACTNESS_OF_POINTS if self.has_points else _EXACTNESS
+
+    def _far(self) -> float:
+        """The gap above which pivots are added even if there is a new direction."""
+        return _NEAR_FOR_POINTS * self.tol if self.has_points else _FAR
+
+    def _expected_loss(self, point: DualPoint) -> float:
+        """What is lost of the bound, as a share of the objective, if what the subspace misses of the rows is noise."""
+        r = self.problem.signed(point.y, point.p)
+        _, scale = self.problem.dual_value(point, float(np.sum(transpose_matvec(self.factor.features, r) ** 2)))
+        return scale**2 * float(r**2 @ self.factor.residual) / (2 * self.problem.alpha * self.incumbent.primal)
 
     def _can_add_pivots(self) -> bool:
         return self.factor.rank < self.most_rank and not self.factor.is_complete
@@ -153,6 +177,8 @@ class _LowRankSolver:
         if last is not None:
             last = replace(last, coef=np.concatenate([last.coef, np.zeros(rank - len(last.coef))]))
         solve = solve_smooth_newton if self.is_smooth else solve_newton
+        if self.has_points:
+            solve = solve_proximal_newton
         solution = solve(linear, tol=tol, max_iter=max(self.max_iter - self.incumbent.n_iter, 1), start=last)
         self.incumbent.n_iter += solution.n_iter
         self.recorder.passes += solution.history["passes"][-1] * rank / self.n
@@ -171,10 +197,10 @@ class _LowRankSolver:
     def _certify(self, linear: Solution, point: DualPoint) -> tuple[float, Floats, bool]:
         """Step 3; returns the gap, perhaps an estimate, the importance of the rows, and if a direction was added."""
         problem, gram = self.problem, self.problem.gram
-        if not self.is_smooth:
+        if not (self.is_smooth or self.has_points):
             point = self._without_small_entries(point, linear.gap)
         r = problem.signed(point.y, point.p)
-        importance = np.abs(r) + 1e-3 * np.abs(r).mean()
+        importance = np.abs(r) + (_FLOOR_OF_POINTS if self.has_points else _FLOOR) * np.abs(r).mean()
         in_span = transpose_matvec(self.factor.features, r)
         n_active = np.count_nonzero(r)
         if gram.full is None and self._can_add_pivots():
@@ -236,7 +262,7 @@ class _LowRankSolver:
                 share, value = 0.0, best.at_zero
             best.coef, best.scores, best.primal = share * best.coef, share * best.scores, value
         best.record()
-        return best.solution()
+        return best.solution(state=best.dual_point)
 
 
 def _trimmed(values: Floats, share: float) -> Floats:

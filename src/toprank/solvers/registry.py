@@ -114,6 +114,10 @@ def _has_pairs(data: Traits) -> bool:
     return data.of_maximum and (not data.is_even if data.is_wide else data.has_few_multipliers)
 
 
+def _has_kernel_pairs(data: Traits) -> bool:
+    return not data.has_low_rank and (data.of_maximum or data.has_few_rows) and not data.has_few_directions
+
+
 _ALWAYS = Turn(_SURE, "always")
 _IN_MEMORY = {"within_memory": True}
 SOLVERS = (
@@ -141,9 +145,9 @@ SOLVERS = (
            "the same, as products of rows are all that it needs",
            needs=(CONVEX, PIECES), options=("cache_size",), turns=(
                Turn(_QUICK, 'before "low-rank", but not for polynomial kernels of few directions, nor with the '
-                    f"surrogate quantile for more than {ROWS_IN_MEMORY:,} rows",
-                    lambda data: not data.has_low_rank and (data.of_maximum or data.has_few_rows),
-                    lambda data: _MOVES + _MOVES_A_ROW * data.n),
+                    f"surrogate quantile for more than {ROWS_IN_MEMORY:,} rows, nor with the largest score and a "
+                    "curved loss where the kernel values exceed `cache_size` and some hundred directions have "
+                    "nearly all of them", _has_kernel_pairs, lambda data: _MOVES + _MOVES_A_ROW * data.n),
            )),
     Solver("apg", "rows", "apg.solve_apg",
            "the TopPush paper: accelerated gradients on the dual, exact projection in linear time",
@@ -159,7 +163,8 @@ SOLVERS = (
            "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
            options=("random_state",)),
     Solver("low-rank", "kernel", "low_rank.solve_low_rank",
-           '"newton" on a growing factor of the kernel matrix', "duality gap of the true kernel",
+           '"newton" on a growing factor of the kernel matrix; for a largest score proximal points of the dual',
+           "duality gap of the true kernel",
            needs=(CONVEX,), turns=(_ALWAYS,)),
     Solver("dual-cd", "kernel", "dual_cd.solve_dual_cd",
            "the kernel paper: a random multiplier and its best partner", "duality gap, where it gets there",

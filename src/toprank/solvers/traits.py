@@ -14,6 +14,7 @@ from toprank.arrays import Rows
 from toprank.matrices.dense_or_sparse import column_squares, largest_eigenvalue
 from toprank.matrices.working_rows import MOST_FEATURES
 from toprank.solvers.problem import Problem
+from toprank.solvers.proximal_newton import has_proximal_points
 
 # Unevenness up to which columns are alike, and the rows from which on that is asked.
 _ALIKE, _MANY_ROWS = 4.0, 2000
@@ -21,6 +22,8 @@ _ALIKE, _MANY_ROWS = 4.0, 2000
 ROWS_IN_MEMORY = 8000
 # Dense rows, and their features, from which on a system in the features takes longer than all else.
 _ROWS_TO_FACTORISE, _FEATURES_TO_FACTORISE = 1000, 300
+# Rows of a sample of a kernel matrix, and the share of its eigenvalues' sum that those beyond so many may have.
+_SAMPLE, _FEW_DIRECTIONS, _LITTLE = 1000, 250, 0.05
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,19 @@ class Traits:
         """Whether the kernel is known to have few directions, at most half as many as rows."""
         kernel, d = self.problem.gram.kernel, self.problem.gram.X.shape[1]
         return bool(kernel.name == "poly" and 2 * comb(d + int(kernel.degree), d) <= self.n)
+
+    @cached_property
+    def has_few_directions(self) -> bool:
+        """Whether the kernel matrix is not kept as a whole, and some hundred directions have nearly all of it.
+
+        Then proximal points on a factor of it are the way to a largest score with a loss of parabolas.
+        """
+        gram = self.problem.gram
+        if gram.fits or not has_proximal_points(self.problem):
+            return False
+        some = np.unique(np.linspace(0, gram.n - 1, _SAMPLE).astype(np.intp))
+        values = np.linalg.eigvalsh(gram.between(some, some).astype(np.float64))
+        return bool(values[:-_FEW_DIRECTIONS].sum() <= _LITTLE * values.sum())
 
 
 def unevenness(X: Any) -> float:
