@@ -159,6 +159,9 @@ def test_newton_goes_on_where_planes_are_many(rng):
     assert model.dual_objective_ <= by_planes.objective * (1 + 1e-9)
     assert by_planes.bound <= model.objective_ * (1 + 1e-9)
     assert len(model.history_["iteration"]) == model.n_iter_ + 1
+    single = RankSVM(alpha=1e-5, tol=1e-4).fit(csr_array(X.astype(np.float32)), y)
+    assert single.dual_gap_ <= 1e-4
+    assert single.objective_ == pytest.approx(model.objective_, rel=2e-4)
     with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 101 iterations"):
         RankSVM(alpha=1e-5, max_iter=101).fit(X, y)
 
