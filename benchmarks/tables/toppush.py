@@ -49,7 +49,7 @@ CHOSEN_ON_PART = {
     ("20newsgroups", PRINTED): 12_000,
     ("20newsgroups", "SVM-pAUC"): 3_000,
 }
-# Where cutting planes would take too long there are so many at most, and the fit ends before its tolerance.
+# Where cutting planes would take too long there are so many at most, and fits may end before their tolerance.
 MOST_PLANES = {("20newsgroups", "SVM-pAUC"): 200}
 SETS = ("diabetes", "spambase", "w8a", "nslkdd", "20newsgroups")
 
@@ -232,7 +232,7 @@ TABLE_2 = Table(
         "costs of 10⁻² … 10² (10⁻¹ … 10 on large sets).",
         "The paper prints d: 34 for diabetes; the set has 8 features.",
         *(
-            f"{by} on {name} has {most} cutting planes at most and so ends before its tolerance."
+            f"{by} on {name} has {most} cutting planes at most, so that fits with small λ end before their tolerance."
             for (name, by), most in MOST_PLANES.items()
         ),
     ),
