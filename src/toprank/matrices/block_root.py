@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from toprank.arrays import Floats
+from toprank.matrices.block_expressions import PORTION
 from toprank.matrices.block_tasks import fetched
 from toprank.matrices.block_vector import BlockVector, applied, several
 
@@ -91,4 +92,9 @@ def _estimate(known: Floats, lower: float, upper: float) -> float:
 
 
 def _at_points(pair: tuple[Floats, Floats], sums: Any, points: Floats) -> Floats:
-    return np.array(sums(*pair, points))
+    values, share = pair
+    total = np.zeros((2, len(points)))
+    for start in range(0, len(values), PORTION):
+        rows = slice(start, start + PORTION)
+        total += sums(values[rows], share[rows], points)
+    return total

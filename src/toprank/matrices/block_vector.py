@@ -7,7 +7,6 @@ block computes the expression and sends what it comes to.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import getitem
 from typing import Any
@@ -16,36 +15,13 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from toprank.arrays import Floats, Rows
+from toprank.matrices.block_expressions import ROW_BY_ROW, Call, Leaf, as_type, evaluate, renumbered
 from toprank.matrices.block_tasks import Piece, Pieces, added_up, fetched, on_each, stored
 
 # An expression of more stored vectors than this is computed and stored itself.
 _MOST_LEAVES = 8
 # What the numbers that a function makes of the blocks come to.
 _OF_ALL: dict[Any, Any] = {np.sum: np.sum, np.dot: np.sum, np.count_nonzero: np.sum, np.max: np.max}
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """The place of a stored vector among those of an expression."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function of expressions and of numbers that are the same for all blocks."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-
-
-def evaluate(expression: Any, leaves: Sequence[Any]) -> Any:
-    """The value of an expression for one block."""
-    if isinstance(expression, Leaf):
-        return leaves[expression.number]
-    if isinstance(expression, Call):
-        return expression.function(*(evaluate(argument, leaves) for argument in expression.arguments))
-    return expression
 
 
 class BlockVector(NDArrayOperatorsMixin):
@@ -107,7 +83,7 @@ class BlockVector(NDArrayOperatorsMixin):
         return applied(ufunc, *inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        if function in (np.where, np.clip, np.zeros_like, np.full_like, np.ones_like):
+        if function in ROW_BY_ROW:
             return applied(function, *arguments, **options)
         if function in (np.flatnonzero, np.count_nonzero, np.argmax) and not options:
             return getattr(self, f"_{function.__name__}")()
@@ -118,7 +94,7 @@ class BlockVector(NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, copy: bool = True) -> BlockVector:
         """The same in another precision."""
-        return applied(_astype, self, np.dtype(dtype), dtype=dtype)
+        return applied(as_type, self, np.dtype(dtype), dtype=dtype)
 
     def stored(self) -> BlockVector:
         """The same, computed and kept in pieces."""
@@ -268,7 +244,7 @@ def applied(function: Callable[..., Any], *arguments: Any, dtype: Any = np.float
             if known == len(leaves):
                 leaves.append(leaf)
             places.append(Leaf(known))
-        of_vectors.append(_renumbered(vector.expression, places))
+        of_vectors.append(renumbered(vector.expression, places))
     expressions = iter(of_vectors)
     call = Call(function, tuple(next(expressions) if isinstance(x, BlockVector) else x for x in arguments))
     found = BlockVector(vectors[0].lengths, leaves, call, dtype)
@@ -313,14 +289,6 @@ def _numbers_of(vectors: tuple[Any, ...], asked: Sequence[tuple[Any, int]]) -> l
     return found
 
 
-def _renumbered(expression: Any, places: Sequence[Leaf]) -> Any:
-    if isinstance(expression, Leaf):
-        return places[expression.number]
-    if isinstance(expression, Call):
-        return Call(expression.function, tuple(_renumbered(x, places) for x in expression.arguments))
-    return expression
-
-
 def _with_value(*pieces: Any) -> Any:
     *pieces_and_columns, n_leaves, expression, function, common = pieces
     value = evaluate(expression, pieces_and_columns[:n_leaves])
@@ -329,10 +297,6 @@ def _with_value(*pieces: Any) -> Any:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _astype(values: Any, dtype: Any) -> Any:
-    return values.astype(dtype)
 
 
 def _largest(values: Any) -> float:
