@@ -126,6 +126,18 @@ def test_means_in_logarithms_do_not_overflow():
     assert nothing.sums == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("z", [-300.0, -500.0, -700.0])
+def test_slopes_whose_squares_are_below_the_range(z):
+    logistic = get_surrogate("logistic")
+    loss = logistic.mean_loss(np.array([z, z - 1]), np.array([0.5, 0.5]))
+    assert loss.log_largest == pytest.approx(np.log(0.5 * logistic.derivative(np.array(z))))
+    np.testing.assert_allclose(loss.sums, SlopeSums.of(np.array([1.0, np.exp(-1)]), np.array([0.5, 0.5])), rtol=1e-3)
+
+
+def test_slopes_whose_squares_are_above_the_range():
+    assert SlopeSums.of(np.array([1e200, 1.0]), np.array([0.5, 0.5])) == (1e200, 2e200, np.inf)
+
+
 @pytest.mark.parametrize("width", [1.0, 0.2, 1e-3])
 def test_a_smoothed_hinge_has_the_same_line(width):
     smooth = get_surrogate("hinge").smoothed(width)

@@ -34,6 +34,8 @@ _LOG2 = float(np.log(2.0))
 # Gaps between scores beyond this are not considered: features are at most 1e15.
 LARGEST_GAP = 1e17
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+# Numbers below this have squares with fewer digits.
+_SMALLEST_SQUARED = float(np.sqrt(_TINY / _EPS))
 
 
 class SlopeSums(NamedTuple):
@@ -47,7 +49,8 @@ class SlopeSums(NamedTuple):
     def of(cls, y: Floats, share: Floats) -> SlopeSums:
         """Those of some y."""
         slopes = y / share
-        return cls(*numbers_of((np.sum, y), (np.max, slopes), (np.dot, y, slopes)))
+        with np.errstate(over="ignore"):  # the exponential loss has slopes whose squares are beyond the range
+            return cls(*numbers_of((np.sum, y), (np.max, slopes), (np.dot, y, slopes)))
 
 
 class MeanLoss(NamedTuple):
@@ -148,7 +151,11 @@ class Surrogate(ABC):
         )
         if not largest > 0:
             return MeanLoss(log_or_minus_infinity(mean), slopes, -np.inf, SlopeSums(total, steepest, square), others)
-        sums = SlopeSums(total / largest, steepest / largest, square / largest**2)
+        if largest < _SMALLEST_SQUARED:
+            [square] = numbers_of((np.dot, slopes / largest, slope / largest))
+        else:
+            square /= largest**2
+        sums = SlopeSums(total / largest, steepest / largest, square)
         return MeanLoss(log_or_minus_infinity(mean), slopes / largest, float(np.log(largest)), sums, others)
 
     def quantile(self, x: Floats, share: Floats, tau: float) -> float | None:
