@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -54,6 +55,13 @@ class Estimator(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fill_class(cls, {**_METHOD_TEXTS, **cls.shared_text, "pos_label": POS_LABEL_TEXT})
+
+    @classmethod
+    @lru_cache
+    def _get_param_names(cls) -> list[str]:
+        """The names of the parameters; scikit-learn reads the signature for them each time that it is asked."""
+        names: list[str] = super()._get_param_names()
+        return names
 
 
 class NoProbabilities:

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.metadata
 import math
 import os
 import warnings
@@ -322,7 +321,6 @@ def forged(tmp_path, monkeypatch):
     """Load what a model would be in the file of one who means harm."""
     monkeypatch.setattr(encode, "check_state", lambda *_: None)
     monkeypatch.setattr(os, "fsync", lambda _: None)
-    monkeypatch.setattr(importlib.metadata, "version", lambda _: "1.0")  # to look it up takes longer than to load
 
     def through_file(model):
         save(model, tmp_path / "model")

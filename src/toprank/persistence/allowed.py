@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -132,8 +132,13 @@ def later_parameters(cls: type, state: Collection[str]) -> dict[str, Any]:
     """Parameters that a class did not have when an earlier version wrote the file, with their defaults."""
     if not cls.__module__.startswith("toprank.") or not hasattr(cls, "get_params"):
         return {}
+    return {name: default for name, default in _later_defaults(cls).items() if name not in state}
+
+
+@lru_cache
+def _later_defaults(cls: type) -> dict[str, Any]:
     parameters = signature(cls).parameters
-    return {name: parameters[name].default for name in _LATER_PARAMETERS if name in parameters and name not in state}
+    return {name: parameters[name].default for name in _LATER_PARAMETERS if name in parameters}
 
 
 def state_of(item: Any) -> dict[str, Any]:
@@ -156,7 +161,7 @@ def hides(cls: type, name: str, schema: Schema | None) -> bool:
     These are callables and all that makes something else of itself when it is looked up, such as scikit-learn's methods
     that are there only if a step has them. A cached property keeps its value under its own name and hides nothing.
     """
-    if is_dataclass(cls) and any(field.name == name for field in fields(cls)):  # a default
+    if name in _field_names(cls):  # a default
         return False
     found = [vars(base)[name] for base in cls.__mro__ if name in vars(base)]
     if schema is not None and found and name not in schema.fields:
@@ -165,3 +170,8 @@ def hides(cls: type, name: str, schema: Schema | None) -> bool:
         callable(attribute) or (hasattr(attribute, "__get__") and not isinstance(attribute, cached_property))
         for attribute in found
     )
+
+
+@lru_cache
+def _field_names(cls: type) -> frozenset[str]:
+    return frozenset(field.name for field in fields(cls)) if is_dataclass(cls) else frozenset()

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import warnings
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from toprank.exceptions import Message
@@ -138,7 +139,7 @@ def write_tree(
         root = encoder.value(item, name)
     except RecursionError:
         raise ModelFileError(f"{name} is nested too deeply for a file; save its parts") from None
-    versions = {package: importlib.metadata.version(package) for package in ("toprank", "numpy", "scikit-learn")}
+    versions = {package: _version_of(package) for package in ("toprank", "numpy", "scikit-learn")}
     header = {"kind": kind, "versions": versions, "classes": sorted(encoder.classes), "root": root}
     says = about(item)
     if says is not None:
@@ -187,12 +188,18 @@ def _other_kind(found: Any, wanted: str) -> str:
     return f"it says that it is a {str(found)[:40]!r}, not a {wanted}"
 
 
+@cache
+def _version_of(package: str) -> str:
+    """The version that is installed; to look it up takes longer than to write a small model."""
+    return importlib.metadata.version(package)
+
+
 def warn_of_versions(header: dict[str, Any], path: str) -> None:
     """Warn of scikit-learn objects that another version has written."""
     classes, versions = header.get("classes"), header.get("versions")
     of_sklearn = [name for name in classes if str(name).startswith("sklearn.")] if isinstance(classes, list) else []
     written = versions.get("scikit-learn") if isinstance(versions, dict) else None
-    installed = importlib.metadata.version("scikit-learn")
+    installed = _version_of("scikit-learn")
     if of_sklearn and written != installed:
         warnings.warn(
             f"{path!r} holds {', '.join(map(str, of_sklearn))} of scikit-learn {written}, and {installed} is "
