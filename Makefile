@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
+# each worker begins with tests that stand together, so that few loops and fixtures are made twice
+WORKERS := -n auto --dist worksteal
 
 LOOPS := tests/pairwise tests/online tests/matrices tests/solvers tests/streams
 
@@ -33,7 +35,7 @@ demo: $(VENV)/.installed-demo
 
 # one thread of BLAS for each of the processes, and bytecode kept for the many that tests start
 test: $(VENV)/.installed-test
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) -n auto
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) $(WORKERS)
 
 test-slow: $(VENV)/.installed-test
 	$(PYTEST) -m slow
@@ -45,7 +47,7 @@ hunt: $(VENV)/.installed-test
 # compiled with checks of all indices, in a cache of its own: numba does not notice that they are wanted
 test-bounds: $(VENV)/.installed-test
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-bounds OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  $(PYTEST) -n auto $(LOOPS)
+	  $(PYTEST) $(WORKERS) $(LOOPS)
 
 # the lowest versions that pyproject.toml allows, and the newest that there are; each has an environment of its own.
 # Old packages beside new ones may warn of their own age.
@@ -54,13 +56,13 @@ test-oldest:
 	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --upgrade \
 	  --resolution lowest-direct --editable ".[test]"
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n auto -W ignore::DeprecationWarning
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest $(WORKERS) -W ignore::DeprecationWarning
 
 test-newest:
 	$(PYTHON) -m venv $(VENV)-newest
 	$(VENV)-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
 	  --upgrade-strategy eager --editable ".[test]"
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-newest/bin/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(VENV)-newest/bin/python -m pytest $(WORKERS)
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .

@@ -28,7 +28,10 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items):
-    """Of a test marked covering, as few as meet every pair of parameter values stay in the default suite."""
+    """Of a test marked covering, as few as meet every pair of parameter values stay in the default suite.
+
+    Tests on a cluster come first.
+    """
     tests = defaultdict(list)
     for item in items:
         if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
@@ -36,6 +39,7 @@ def pytest_collection_modifyitems(items):
     for variants in tests.values():
         for item in set(variants).difference(_covering(variants)):
             item.add_marker("slow")
+    items.sort(key=lambda item: not _on_cluster(item))  # first and in a row, as workers take long to start
 
 
 def _covering(variants):
@@ -77,12 +81,9 @@ def hears_ctrl_c():
     signal.signal(signal.SIGINT, usual)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A client of two worker processes; where `dask.config` names no scheduler, they do the work.
-
-    Even idle they take an eighth of a core, so they do not outlive the tests of their module.
-    """
+@pytest.fixture(scope="session")
+def two_workers():
+    """A client of two worker processes, for all tests that ask for `cluster`."""
     distributed = pytest.importorskip("distributed")
     # two runs at a time need a port each
     with (
@@ -92,3 +93,24 @@ def cluster():
         distributed.Client(processes) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def cluster(two_workers):
+    """A client of two worker processes; where `dask.config` names no scheduler, they do the work."""
+    two_workers.wait_for_workers(2)  # a test may have killed one
+    return two_workers
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Even idle the two workers take an eighth of a core: they end with the last of the tests that ask for them."""
+    result = yield
+    if _on_cluster(item) and not (nextitem and _on_cluster(nextitem)):
+        (workers,) = item._fixtureinfo.name2fixturedefs["two_workers"]
+        workers.finish(item._request)
+    return result
+
+
+def _on_cluster(item):
+    return "two_workers" in getattr(item, "fixturenames", ())
