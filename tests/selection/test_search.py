@@ -21,8 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from toprank import Grill, GrillNP, PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK, WMWRanker, path
 from toprank.datasets import load_bundled, make_imbalanced
 from toprank.decision import NeymanPearsonClassifier
-from toprank.matrices.gram import Gram, kernel_matrix, shared_kernel_values
+from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.shared_values import kernel_matrix, shared_kernel_values
 from toprank.metrics import get_scorer
 from toprank.selection import TopSearchCV
 from toprank.selection._path_folds import starts_warm
@@ -182,6 +183,27 @@ def test_other_rows_share_no_kernel_values(rng):
         assert kernel_matrix(Kernel.resolve("rbf", X, 0.4), X, 10.0) is not first
         assert kernel_matrix(kernel, X, 20.0) is not first
     assert kernel_matrix(kernel, X, 10.0) is not first
+
+
+def test_columns_of_scored_rows_are_computed_once(rng, monkeypatch):
+    """Those of rows that have a coefficient for the first time; other rows are scored as usual."""
+    X, asked = rng.standard_normal((60, 3)), []
+    y, new = X[:, 0] + rng.standard_normal(60) > 0.5, rng.standard_normal((20, 3))
+    model = TopPush(kernel="rbf", gamma=0.3, alpha=0.1).fit(X, y)
+    expected, of_others = model.decision_function(new), model.decision_function(X)
+    between = Kernel.between
+    with shared_kernel_values():
+        model.fit(X, y)
+        monkeypatch.setattr(Kernel, "between", lambda *args, **kw: asked.append(1) or between(*args, **kw))
+        for _ in range(3):
+            np.testing.assert_allclose(model.decision_function(new), expected, rtol=1e-10)
+        assert len(asked) == 1
+        np.testing.assert_array_equal(model.decision_function(X), of_others)
+        moved = X.copy()
+        moved[model.support_[0]] += 1.0
+        np.testing.assert_array_equal(
+            model.fit(moved, y).decision_function(new), clone(model).fit(moved, y).decision_function(new)
+        )
 
 
 def test_linear_convex_fits_start_warm():

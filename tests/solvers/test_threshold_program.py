@@ -10,7 +10,7 @@ import pytest
 
 from solvers.test_pair_ascent import MEANS, by_newton, check_certificate, make_kernel, solve, with_features
 from toprank.matrices.dense_or_sparse import Cholesky, one_blas_thread
-from toprank.solvers import program_step, threshold_program
+from toprank.solvers import active_sets, program_step, threshold_program
 from toprank.solvers.active_sets import solve_by_active_sets
 from toprank.solvers.problem import DualPoint
 from toprank.solvers.threshold_program import Elimination, ThresholdProgram
@@ -70,7 +70,7 @@ def test_what_is_left_of_a_row_is_computed_once_and_in_any_order(rng):
     products = rows @ rows.T
 
     def of(some, others):
-        asked.extend(others if len(some) == 10 else [])
+        asked.extend(some if len(others) == 10 else [])
         return products[np.ix_(some, others)]
 
     elimination = Elimination(of, np.arange(10), np.zeros(10), 1.0, 30)
@@ -292,3 +292,53 @@ def test_active_sets_say_where_there_is_no_answer():
     equal = np.ones((4, 4))
     assert solve_by_active_sets(equal, np.ones(4), None, 0, np.ones(4)) is None
     assert solve_by_active_sets(np.eye(4), np.ones(4), np.full(4, 0.25), 0, np.ones(4)) is None
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_systems_of_other_rows_are_bordered(capped, rng, monkeypatch):
+    """As exact as by factors of their own, also where rows are alike but for 1e-7; many other rows need a new one."""
+    made = []
+    potrf = active_sets.lapack.dpotrf
+    monkeypatch.setattr(active_sets.lapack, "dpotrf", lambda *args, **kw: made.append(1) or potrf(*args, **kw))
+    half = np.repeat(rng.standard_normal((40, 50)), 2, axis=0)
+    H = half @ half.T + 1e-7 * np.eye(80)
+    systems, rows = active_sets._Systems(H), np.arange(60)
+    some = [rows, np.setdiff1d(rows, [3, 17]), np.r_[rows[2:], 61, 70], np.arange(30, 80)]
+    for rows, n_made in zip(some, (1, 1, 1, 2), strict=True):
+        p, a = rng.random((2, len(rows))) / len(rows)
+        known, matrix = rng.standard_normal(len(rows)), H[np.ix_(rows, rows)]
+        if capped:
+            matrix = matrix + np.outer(p, a) + np.outer(a, p)
+        found = systems.solve(rows, matrix @ known, p, a if capped else None)
+        np.testing.assert_allclose(matrix @ found, matrix @ known, atol=1e-11 * np.abs(matrix @ known).max())
+        assert len(made) == n_made
+
+
+def test_a_smaller_penalty_takes_few_programs(monkeypatch):
+    """Positives that are beyond their margins at the scaled start are doubtful at once, and rows join with them."""
+    made, whole = [], make_kernel(3, threshold="max", alpha=3e-2, n=200)
+    init = ThresholdProgram.__init__
+    monkeypatch.setattr(ThresholdProgram, "__init__", lambda *args: made.append(1) or init(*args))
+    first, programs = solve(whole, tol=1e-6), {}
+    for name in ("guessed", "not guessed"):
+        made.clear()
+        whole.gram.remembered.pop("elimination", None)
+        found = solve(replace(whole, alpha=3e-3), tol=1e-6, start=first)
+        programs[name] = len(made)
+        assert found.converged
+        monkeypatch.setattr(program_step, "_may_leave", lambda dual: np.zeros(len(dual.u), dtype=bool))
+    assert programs["guessed"] < programs["not guessed"]
+
+
+def test_a_start_from_the_same_kernel_matrix_has_its_scores(monkeypatch):
+    """Of a multiple of the last weights they are known; those of other weights are computed."""
+    whole, asked = make_kernel(5, threshold="max", alpha=1e-2, n=150), []
+    first = solve(whole, tol=1e-6)
+    product = type(whole.gram).product
+    monkeypatch.setattr(type(whole.gram), "product", lambda gram, c: asked.append(1) or product(gram, c))
+    found = solve(replace(whole, alpha=5e-3), tol=1e-6, start=first)
+    n_known = len(asked)
+    whole.gram.remembered["certified"] = np.ones(150), np.ones(150)
+    again = solve(replace(whole, alpha=5e-3), tol=1e-6, start=first)
+    assert len(asked) - n_known == n_known + 1
+    assert found.primal == pytest.approx(again.primal, rel=1e-6)

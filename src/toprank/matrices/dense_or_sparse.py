@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from scipy.sparse import csr_array, issparse, vstack
 
 from toprank.arrays import Floats, Rows
@@ -288,6 +288,11 @@ class Cholesky:
         """L⁻¹ times some columns, where the matrix is L Lᵀ: half of the work of `solve`."""
         half, _ = lapack.dtrtrs(self.factor, self.scale[:, None] * right, lower=1)
         return np.asarray(half)
+
+    def half_solve_rows(self, right: Floats, out: Floats) -> None:
+        """The same of columns that are given as rows, and as rows of a contiguous array: without a copy."""
+        np.multiply(right, self.scale, out=out)
+        blas.dtrsm(1.0, self.factor, out.T, lower=1, overwrite_b=1)
 
     def back_solve(self, half: Floats) -> Floats:
         """The other half of the work: L⁻ᵀ times a vector."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -24,29 +21,6 @@ _DEFINITE_ROWS = 300
 _LARGEST = 1e30
 # Columns of a tile of a product.
 _TILE_COLUMNS = 1024
-# The matrix that fits of the same rows and kernel share, in a list, where they do.
-_shared: ContextVar[list[Gram] | None] = ContextVar("_shared", default=None)
-
-
-@contextmanager
-def shared_kernel_values() -> Iterator[None]:
-    """Fits inside that have the same rows and the same kernel compute its values once: those of the first fit."""
-    token = _shared.set([])
-    try:
-        yield
-    finally:
-        _shared.reset(token)
-
-
-def kernel_matrix(kernel: Kernel, X: Any, cache_size_mb: float) -> Gram:
-    """The kernel matrix of X: the shared one if it is that, else a new one."""
-    shared = _shared.get()
-    if shared and shared[0].is_of(kernel, X, cache_size_mb):
-        return shared[0]
-    gram = Gram(kernel, X, cache_size_mb)
-    if shared == [] and not gram.is_precomputed:
-        shared.append(gram)
-    return gram
 
 
 class Gram:
@@ -184,7 +158,7 @@ class Gram:
     def product(self, c: Floats) -> Floats:
         """K c in float64, from the rows where c is not zero."""
         active = np.flatnonzero(c)
-        if self._whole and 2 * len(active) >= self.n:
+        if self._whole and 4 * len(active) >= self.n:  # fewer rows are gathered
             with one_blas_thread():
                 return matvec(self._cache, c)
         return self._combination(active, np.asarray(c, dtype=np.float64)[active], None)

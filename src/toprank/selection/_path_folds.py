@@ -22,7 +22,7 @@ from toprank.estimators._kernels import KernelClassifier
 from toprank.estimators.back_ends import Features
 from toprank.exceptions import DegenerateSolutionWarning
 from toprank.inspection import certificate_of, last_step
-from toprank.matrices.gram import shared_kernel_values
+from toprank.matrices.shared_values import shared_kernel_values
 from toprank.selection._scorers import clone_for, scored
 
 # The penalty of an estimator that chooses it itself.

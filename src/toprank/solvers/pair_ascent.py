@@ -45,6 +45,8 @@ _FAILURES = 5
 _MOVES, _MOVES_A_ROW = 100_000, 2000
 # Sum of multipliers beyond which the moves have no end.
 _MOST = 1e100
+# Share of the largest row weight that is rounding.
+_SAME = 1e-12
 # Megabytes for the products of the rows of a linear problem.
 _LINEAR_CACHE = 1000.0
 
@@ -181,11 +183,20 @@ class _PairSolver:
     def _take_best_multiple(self) -> Floats:
         """Scale the multipliers; returns the scores."""
         weights = self._row_weights()
-        scores = self.products.product(weights)
+        scores = self._remembered_product(weights)
         _, scale = self.problem.dual_value(self._dual_point(), float(weights @ scores))
         self.u, self.b = scale * self.u, scale * self.b
-        self.recorder.passes += 2
         return np.asarray(scores * (scale / self.problem.alpha))
+
+    def _remembered_product(self, weights: Floats) -> Floats:
+        """The scores of row weights; where these are a multiple of the last ones of the same products, without them."""
+        last, last_scores = self.products.remembered.get("certified", (None, None))
+        if last is not None:
+            multiple = float(weights @ last) / max(float(last @ last), np.finfo(float).tiny)
+            if np.abs(weights - multiple * last).max() <= _SAME * np.abs(weights).max():
+                return np.asarray(multiple * last_scores)
+        self.recorder.passes += 2
+        return self.products.product(weights)
 
     def _row_weights(self) -> Floats:
         return self.problem.row_weights(self.u, -self.b)
@@ -254,6 +265,7 @@ class _PairSolver:
         c = self._row_weights() / problem.alpha
         scores = self.products.product(c)
         self.recorder.passes += 2  # one for w, one for the scores
+        self.products.remembered["certified"] = c, scores
         squared, best, known = float(c @ scores), self.incumbent, self._dual_point()
         squared_norm = (squared + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
         best.raise_bound(problem.dual_value(known, squared_norm)[0], known)

@@ -37,9 +37,9 @@ _CHANGES, _PROGRESS = 0.15, 0.5
 class ProgramStep:
     """Solve programs of the multipliers that may be at a bound, and move to their solutions as far as it pays.
 
-    1. Positives that are between their bounds are eliminated. Those that left their bounds in an earlier round, or are
-       at one and may want to leave it, are doubtful, the others stay where they are. The b are those that are not zero,
-       and those of the rows next to them and above.
+    1. Positives that are between their bounds are eliminated. Those whose margins lack nothing, those that left their
+       bounds in an earlier round, and those at one that may want to leave it are doubtful, the others stay where they
+       are. The b are those that are not zero, and those of the rows next to them and above.
     2. The program. The factor of the eliminated positives is kept as long as most of these stay the same: what is no
        longer to be eliminated is projected out, what would be by now is doubtful.
     3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
@@ -66,7 +66,7 @@ class ProgramStep:
     def __call__(self, dual: WorkingSetDual, tol: float, scores: Floats | None = None) -> None:
         """Make a step towards a relative gap of `tol`; of the first program, `scores` may say which rows take part."""
         self.share, self._moves = _LATER_SHARE, 0.0
-        left, last, gap = np.zeros(len(dual.u), dtype=bool), None, np.inf
+        left, last, gap = _may_leave(dual), None, np.inf
         for _ in range(_ROUNDS):
             # 1. Who takes part.
             sure = dual.free()[0] & ~left
@@ -91,10 +91,9 @@ class ProgramStep:
     @staticmethod
     def _is_doubtful(dual: WorkingSetDual) -> Mask:
         """Positives at a bound that want to leave it, or nearly so, at the threshold that the multipliers say."""
-        slopes, (free, _), shift = dual.slopes()[0], dual.free(), dual.surrogate.shift
+        (free, _), lacks = dual.free(), _lacks(dual)
         if not free.any():
             return free
-        lacks = shift - float(np.median(slopes[free])) - dual.scores[dual.positives]
         spread = _DOUBT * float(np.abs(lacks[free]).mean())
         most = dual.top / dual.share * dual.surrogate.width  # where u reaches its upper bound
         return np.asarray(np.where(dual.u <= 0, lacks > -spread, ~free & (lacks < most + spread)))
@@ -124,16 +123,19 @@ class ProgramStep:
             found = self._solution_from(dual, u, b, sure & ~outside, doubtful | outside, rows, tol)
             if found is None:
                 return None
-            u, b, new = found
+            u, b, new, beyond = found
             outside[new] = True
             if not len(new) or not (sure & ~outside).any():
                 break
+            u[new] = beyond
+            rows = np.union1d(rows, _rows_above(dual, u, b))
+            u = np.clip(u, 0.0, dual.top)
         return u, b, outside
 
     def _solution_from(
         self, dual: WorkingSetDual, u: Floats, b: Floats, sure: Mask, doubtful: Mask, rows: Rows, tol: float
-    ) -> tuple[Floats, Floats, Rows] | None:
-        """The same of one program, from a start; and the eliminated u that had to be put back onto a bound."""
+    ) -> tuple[Floats, Floats, Rows, Floats] | None:
+        """The same of one program, from a start; and the eliminated u that were put back onto a bound, as they were."""
         elimination, number = _elimination_for(dual, sure)
         is_sure = sure[number]
         doubtful = doubtful | sure
@@ -150,29 +152,66 @@ class ProgramStep:
         u, b, top = dual.u.copy(), np.zeros(len(dual.b)), dual.top[number]
         u[some] = np.minimum(z[: len(some)], dual.top[some])
         u[number] = np.clip(found, 0.0, top)
-        total = float(u.sum())
+        total, is_beyond = float(u.sum()), (found < 0) | (found > top)
         b[rows] = on_rows * (total / float(on_rows.sum()))
-        return u, within_caps(b, dual.caps * total, total), number[(found < 0) | (found > top)]
+        return u, within_caps(b, dual.caps * total, total), number[is_beyond], found[is_beyond]
+
+
+def _rows_above(dual: WorkingSetDual, u: Floats, b: Floats) -> Rows:
+    """Threshold rows above those that share the threshold at a point, the highest ones if they are many."""
+    weights = np.zeros(dual.size)
+    weights[dual.positives] = u
+    weights[dual.thresholds] -= b * (float(u.sum()) / float(b.sum()))
+    s, with_b = dual.combination(weights / dual.alpha)[dual.thresholds], np.flatnonzero(b)
+    above = np.flatnonzero((b == 0) & (s > float(np.median(s[with_b]))))
+    return above[np.argsort(-s[above], kind="stable")[: _MORE_ROWS + int(_MORE_SHARE * len(with_b))]]
+
+
+def _lacks(dual: WorkingSetDual) -> Floats:
+    """What the margins of the positives lack at the threshold that the multipliers say; zero where none says it."""
+    slopes, (free, _) = dual.slopes()[0], dual.free()
+    if not free.any():
+        return np.zeros(len(slopes))
+    return np.asarray(dual.surrogate.shift - float(np.median(slopes[free])) - dual.scores[dual.positives])
+
+
+def _may_leave(dual: WorkingSetDual) -> Mask:
+    """Positives between their bounds whose margins lack nothing, as after a change of α; none if a factor has them."""
+    free = dual.free()[0]
+    return free & (_lacks(dual) < 0) & (_remembered_for(dual, free) is None)
+
+
+def _remembered_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows] | None:
+    """The last elimination if it has most of the sure positives and few others, and its numbers."""
+    number, bend = np.full(dual.size, -1), dual.surrogate.width / dual.share
+    number[dual.positives] = np.arange(len(dual.positives))
+    last: Elimination | None = dual.working.remembered.get("elimination")
+    if last is None or (numbers := number[last.rows]).min() < 0 or not last.is_of(bend[numbers], dual.alpha):
+        return None
+    n_same = int(np.count_nonzero(sure[numbers]))
+    changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
+    return (last, numbers) if changes <= _CHANGES * n_same else None
 
 
 def _elimination_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows]:
-    """The last elimination if it has most of the sure positives and few others, else theirs; and its numbers."""
-    number, bend, remembered = np.full(dual.size, -1), dual.surrogate.width / dual.share, dual.working.remembered
-    number[dual.positives] = np.arange(len(dual.positives))
-    last: Elimination | None = remembered.get("elimination")
-    if last is not None and (numbers := number[last.rows]).min() >= 0 and last.is_of(bend[numbers], dual.alpha):
-        n_same = int(np.count_nonzero(sure[numbers]))
-        changes = len(numbers) + np.count_nonzero(sure) - 2 * n_same
-        if changes <= _CHANGES * n_same:
-            return last, numbers
-    elimination = Elimination(_products_of(dual), dual.positives[sure], bend[sure], dual.alpha, dual.size)
-    remembered["elimination"] = elimination
+    """The last elimination if it is of use, else that of the sure positives; and its numbers."""
+    if (remembered := _remembered_for(dual, sure)) is not None:
+        return remembered
+    bend = dual.surrogate.width / dual.share[sure]
+    elimination = Elimination(_products_of(dual), dual.positives[sure], bend, dual.alpha, dual.size)
+    dual.working.remembered["elimination"] = elimination
     return elimination, np.flatnonzero(sure)
 
 
 def _products_of(dual: WorkingSetDual) -> Callable[[Rows, Rows], Floats]:
     """The products of some rows with others, over α."""
-    return lambda rows, others: np.asarray(dual.working.rows[np.ix_(rows, others)] / np.float64(dual.alpha))
+
+    def products(rows: Rows, others: Rows) -> Floats:
+        found = dual.working.rows[np.ix_(rows, others)].astype(np.float64, copy=False)
+        found /= dual.alpha
+        return found
+
+    return products
 
 
 def _program(

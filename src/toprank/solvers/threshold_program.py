@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import blas
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import Cholesky
@@ -37,7 +38,7 @@ from toprank.solvers.active_sets import solve_by_active_sets
 _GUARD = 1e-11
 # Shares of the curvature of a z in the proximal term, in turn.
 PROXIMITIES = (1e-7, 1e-6, 1e-5, 1e-4)
-# Room for the rows of programs to come, as a multiple of those that are kept.
+# Room for the rows of programs to come, as a multiple of those that are kept; what is never touched costs nothing.
 _ROOM = 1.5
 # Steps after which a program ends in any case.
 _STEPS = 40
@@ -84,7 +85,7 @@ class Elimination:
 
     def left(self, places: Rows) -> Floats:
         """The products of rows that are kept with each other, over α, less those of their halves; a copy."""
-        return self._left[np.ix_(places, places)]
+        return self._left[places].take(places, axis=1)
 
     def places(self, rows: Rows, products: Callable[[Rows, Rows], Floats]) -> Rows:
         """Where rows are kept; new ones are added."""
@@ -99,10 +100,10 @@ class Elimination:
         old, size = len(self._kept), len(self._kept) + len(new)
         self._place[new], self._kept = np.arange(old, size), np.concatenate([self._kept, new])
         if size > len(self._halves):
-            halves, known, room = self._halves, self._left, max(size, int(_ROOM * old))
+            halves, known, room = self._halves, self._left, int(_ROOM * size)
             self._halves, self._left = np.empty((room, len(self.ones))), np.empty((room, room))
             self._halves[:old], self._left[:old, :old] = halves[:old], known[:old, :old]
-        self._halves[old:size] = self.factor.half_solve(products(self.rows, new)).T
+        self.factor.half_solve_rows(products(new, self.rows), self._halves[old:size])
         left = products(new, self._kept)
         self.squares = np.concatenate([self.squares, left[np.arange(len(new)), np.arange(old, size)]])
         left -= self._halves[old:size] @ self._halves[:size].T
@@ -145,7 +146,7 @@ class ThresholdProgram:
         self.H[np.arange(len(places)), np.arange(len(places))] += bend + _GUARD * self.curvature
         self.H[:n, n:] *= -1.0
         self.H[n:, :n] *= -1.0
-        self.H += np.outer(self.v, self.v / self.epsilon)
+        blas.dger(1.0, self.v, self.v / self.epsilon, a=self.H.T, overwrite_a=1)
         self.q = slopes[1] + signs * on_zero[places] + self.v * (self.offset / self.epsilon)
 
     def _projected(self, half: Floats) -> Floats:
