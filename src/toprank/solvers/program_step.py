@@ -24,6 +24,8 @@ _MORE_ROWS, _MORE_SHARE, _MOST_SHARE = 30, 0.2, 2.0
 _CAPS = 1.5
 # Part of the mean of what margins lack within which a positive at a bound is doubtful.
 _DOUBT = 0.03
+# Part of their mean up to which the slopes of the losses of positives are small.
+_SMALL = 0.5
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 # Part of the moves' cost that a step may have: the first one, which many moves a row precede, and the later ones.
@@ -176,9 +178,10 @@ def _lacks(dual: WorkingSetDual) -> Floats:
 
 
 def _may_leave(dual: WorkingSetDual) -> Mask:
-    """Positives between their bounds whose margins lack nothing, as after a change of α; none if a factor has them."""
-    free = dual.free()[0]
-    return free & (_lacks(dual) < 0) & (_remembered_for(dual, free) is None)
+    """Positives of a small u whose margins lack nothing, as after a change of α; none if a known factor has them."""
+    free, slopes = dual.free()[0], dual.u / dual.share
+    is_small = free & (slopes < _SMALL * float(slopes[free].mean())) if free.any() else free
+    return is_small & (_lacks(dual) < 0) & (_remembered_for(dual, free) is None)
 
 
 def _remembered_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows] | None:
