@@ -70,7 +70,7 @@ class NaiveDual:
         self.q = problem.threshold_share
 
     def split(self, variables):
-        return variables[: self.m], variables[self.m :]
+        return variables[..., : self.m], variables[..., self.m :]
 
     def best_delta(self, beta):
         surrogate, threshold = self.threshold.surrogate, self.threshold
@@ -92,24 +92,26 @@ class NaiveDual:
         return value
 
     def is_feasible(self, variables):
+        """Whether a point is feasible, or each of the points in the rows of a matrix."""
         alpha, beta = self.split(variables)
-        slack = 1e-12 * alpha.sum()
+        total = alpha.sum(axis=-1, keepdims=True)
+        slack = 1e-12 * total
         upper = self.C * self.problem.formulation.surrogate.max_slope
-        below = np.all(alpha <= upper + slack) and (
-            self.caps is None or np.all(beta <= self.caps * alpha.sum() + slack)
-        )
-        return bool(below and np.all(variables >= -slack))
+        within = [alpha <= upper + slack, variables >= -slack]
+        if self.caps is not None:
+            within.append(beta <= self.caps * total + slack)
+        return np.logical_and.reduce([np.all(bounds, axis=-1) for bounds in within])
 
 
-def farthest(feasible, towards):
-    """Length of the step at which a convex set ends, by bisection."""
-    if feasible(towards):
-        return towards
-    low, high = 0.0, towards
+def farthest(naive, variables, directions, towards):
+    """Lengths of the steps along the rows of a matrix at which the feasible points end, by bisection."""
+    low, high = np.zeros(len(directions)), np.full(len(directions), towards)
+    whole = naive.is_feasible(variables + towards * directions)
     for _ in range(48):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if feasible(middle) else (low, middle)
-    return low
+        inside = naive.is_feasible(variables + middle[:, None] * directions)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return np.where(whole, towards, low)
 
 
 def random_point(rng, dual, problem):
@@ -157,23 +159,20 @@ def test_every_closed_form_is_the_maximum_on_its_line(name, threshold, scaling):
         delta = naive.best_delta(naive.split(variables)[1]) if terms.kind == 2 else None
         k = rng.integers(terms.m) if trial % 4 < 2 else rng.integers(terms.m, len(variables))
         gains = {}
-        for other in range(len(variables)):
+        n, size = len(variables), variables.sum()
+        directions = np.where((k < terms.m) == (np.arange(n) < terms.m), -1.0, 1.0)[:, None] * np.eye(n)
+        directions[:, k] = 1.0
+        lows = -farthest(naive, variables, -directions, 50 * size)
+        highs = farthest(naive, variables, directions, 50 * size)
+        for other in range(n):
             if other == k:
                 continue
-            direction = np.zeros(len(variables))
-            direction[k] = 1.0
-            direction[other] = -1.0 if (k < terms.m) == (other < terms.m) else 1.0
+            direction, low, high = directions[other], lows[other], highs[other]
             a, b = terms.rows[k], terms.rows[other]
             eta = max(K[a, a] + K[b, b] - 2 * K[a, b], 0.0)
             sums = threshold_sums(k, terms, variables)
             step, gain = pair_step(k, other, eta, sums, terms, scores, variables)
             gains[other] = gain
-
-            def feasible(length, direction=direction, naive=naive, variables=variables):
-                return naive.is_feasible(variables + length * direction)
-
-            size = variables.sum()
-            low, high = -farthest(lambda t, f=feasible: f(-t), 50 * size), farthest(feasible, 50 * size)
             assert low - 1e-9 * size <= step <= high + 1e-9 * size
             # the quadratic quantile is maximised for the present δ, then δ is set: the paper's order
             line = lambda t, f=naive, v=variables, u=direction, d=delta: -f.objective(np.maximum(v + t * u, 0.0), d)  # noqa: E731
