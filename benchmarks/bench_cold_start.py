@@ -20,6 +20,17 @@ import time
 from collections import Counter
 from typing import Any
 
+
+def measures_of(rows: Any) -> list[float]:
+    """One metric of each kind: of a part of the list, of a curve, and of pairs."""
+    from toprank.compilation import labels
+    from toprank.metrics import ndcg_score, precision_at_k, tpr_at_fpr, wmw_score
+
+    y, scores = labels(rows.X), rows.X[:, 0]
+    found = (precision_at_k(y, scores, k=20), tpr_at_fpr(y, scores, max_fpr=0.1))
+    return [*found, ndcg_score(y, scores), wmw_score(y, scores)]
+
+
 # What compiles nothing, beside the cases of `toprank compile`.
 LINEAR = {
     "TopPush": lambda t, r: r.learn(t.TopPush()),
@@ -30,11 +41,16 @@ LINEAR = {
     "PatMatNP, Nyström": lambda t, r: r.learn(
         t.PatMatNP(kernel="rbf", approximation="nystroem", n_components=20, random_state=0)
     ),
+    "PatMat, solver='sgd'": lambda t, r: r.learn(t.PatMat(solver="sgd", random_state=0)),
     "GrillNP": lambda t, r: r.learn(t.GrillNP()),
     "TopBlend": lambda t, r: r.learn(t.TopBlend([("all", t.TopPush()), ("best", t.PatMat())])),
     "PNormPush": lambda t, r: r.learn(t.PNormPush()),
+    "InfinitePush": lambda t, r: r.learn(t.InfinitePush()),
+    "AATP": lambda t, r: r.learn(t.AATP(tau=0.1)),
+    "SVMpAUC": lambda t, r: r.learn(t.SVMpAUC(max_fpr=0.1)),
     "RankNet": lambda t, r: r.learn(t.RankNet()),
     "RankSVM": lambda t, r: r.learn(t.RankSVM()),
+    "metrics": lambda t, r: measures_of(r),
 }
 
 
