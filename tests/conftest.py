@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import os
 import signal
+import time
 from collections import defaultdict
 
 import numpy as np
@@ -97,8 +99,14 @@ def two_workers():
 
 @pytest.fixture
 def cluster(two_workers):
-    """A client of two worker processes; where `dask.config` names no scheduler, they do the work."""
-    two_workers.wait_for_workers(2)  # a test may have killed one
+    """A client of two worker processes; where `dask.config` names no scheduler, they do the work.
+
+    A test may have killed one: the scheduler may still count it, so both have to answer.
+    """
+    until = time.monotonic() + 60
+    while len(two_workers.run(os.getpid, on_error="ignore")) < 2:
+        assert time.monotonic() < until, "a worker was killed, and no other one has begun"
+        time.sleep(0.1)
     return two_workers
 
 
