@@ -212,15 +212,3 @@ def test_no_features(rng):
     problem = make_problem(rng, "quadratic")
     empty = Problem(np.zeros((60, 0)), problem.positive, problem.weights, problem.formulation, 0.1)
     assert solve_smooth_newton(empty).coef.shape == (0,)
-
-
-def test_where_only_rounding_is_left_it_does_not_go_on_to_the_limit():
-    rng = np.random.default_rng(1)
-    X, positive = 1e5 * rng.standard_t(2, (18, 40)) * 10 ** rng.uniform(-2, 2, 40), np.arange(18) % 3 == 0
-    surrogate = SURROGATES["quadratic"]
-    formulation = Formulation(surrogate, SurrogateQuantile(0.17, 5.0, surrogate), "negatives")
-    problem = Problem(X, positive, 2.0 ** -np.arange(18), formulation, 1e-3)
-    solution = solve_smooth_newton(problem, tol=1e-6, max_iter=3000)
-    assert not solution.converged
-    assert solution.n_iter < 300
-    assert solution.primal < 1e-12 * problem.objective(0.0, problem.zero_scores())

@@ -50,8 +50,6 @@ _STEPS_OF_A_WIDTH = 20
 _LITTLE = 0.7
 # So many steps in a row without any progress end the run.
 _STALLS = 5
-# So many steps that halve neither the objective nor the gap do, too: what is left is rounding.
-_STEPS_TO_HALVE = 100
 # Solutions of the Newton equation for a bound where the loss is huge.
 _REFINEMENTS = 3
 # Logarithm of the slope of the loss from which on rounding errors in the gradient count.
@@ -150,7 +148,6 @@ def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent
     """Newton's method on a problem that is `problem` itself or a smoothed one; returns the last point."""
     recorder, stalls = incumbent.recorder, 0
     point: _Point | None = _evaluate(smooth, w, None, recorder)
-    half = _Half(incumbent.n_iter)
     while point is not None:
         # 1. and 2. The certificate at a point whose scores, threshold and gradient are known.
         w, before = point.w, (incumbent.primal, incumbent.dual)
@@ -160,28 +157,12 @@ def _minimise(problem: Problem, smooth: Problem, w: Floats, incumbent: Incumbent
         stalls = 0 if is_better else stalls + 1
         at_zero = incumbent.n_iter == 0 and not w.any()  # one step at least, so that the model has a direction
         done = incumbent.converged or (smooth is not problem and _is_done(smooth, point, incumbent))
-        stuck = stalls >= _STALLS or half.is_far(incumbent.n_iter, point.log_objective, incumbent.gap)
-        if ((done or stuck) and not at_zero) or incumbent.n_iter >= max_iter:
+        if ((done or stalls >= _STALLS) and not at_zero) or incumbent.n_iter >= max_iter:
             break
         # 3. and 4. The Newton direction, and the point that the line search finds.
         incumbent.n_iter += 1
         point = _step(smooth, point, incumbent)
     return w
-
-
-@dataclass
-class _Half:
-    """The last step at which the objective or the gap was half of what it had been."""
-
-    n_iter: int
-    log_objective: float = np.inf
-    gap: float = np.inf
-
-    def is_far(self, n_iter: int, log_objective: float, gap: float) -> bool:
-        """Whether it is many steps ago."""
-        if log_objective <= self.log_objective - np.log(2) or gap <= 0.5 * self.gap:
-            self.n_iter, self.log_objective, self.gap = n_iter, log_objective, gap
-        return n_iter - self.n_iter >= _STEPS_TO_HALVE
 
 
 def _leave_zero(problem: Problem, incumbent: Incumbent) -> None:
