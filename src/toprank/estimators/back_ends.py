@@ -25,10 +25,10 @@ from toprank.arrays import Floats, Mask, Rows
 from toprank.exceptions import InputError
 from toprank.formulations.formulation import Formulation
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec, without_offset
-from toprank.matrices.features import FourierFeatures, NystroemFeatures, expansion_scores, in_blocks
+from toprank.matrices.features import FourierFeatures, NystroemFeatures, in_blocks
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
-from toprank.matrices.shared_values import kernel_matrix, shared_scores
+from toprank.matrices.shared_values import kernel_matrix, scores_by_kernel
 from toprank.saved_state import LARGEST_COUNT, Array, Kind, Known
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.phases import solve_in_phases
@@ -325,12 +325,7 @@ class Expansion(BackEnd):
 def scores_of(model: Any, X: Any) -> NDArray[Any]:
     """Scores of validated rows by what a model keeps."""
     if hasattr(model, "dual_coef_"):
-        if (
-            scores := shared_scores(model._kernel, X, model.support_, model.support_vectors_, model.dual_coef_[0])
-        ) is not None:
-            return scores
-        terms = model.support_ if model._kernel.name == "precomputed" else model.support_vectors_
-        return expansion_scores(model._kernel, X, terms, model.dual_coef_[0])
+        return scores_by_kernel(model._kernel, X, model.support_, model.support_vectors_, model.dual_coef_[0])
     coef = model.coef_[0]
     if hasattr(model, "feature_map_"):
         return in_blocks(lambda block: model.feature_map_(block) @ coef, X, len(coef))

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 
 from toprank.arrays import Rows
 from toprank.matrices.dense_or_sparse import one_blas_thread, transpose_matvec
+from toprank.matrices.features import expansion_scores
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 
@@ -53,8 +54,20 @@ def kernel_matrix(kernel: Kernel, X: Any, cache_size_mb: float) -> Gram:
     return gram
 
 
-def shared_scores(kernel: Kernel, X: Any, numbers: Rows, terms: Any, coefficients: NDArray[Any]) -> NDArray[Any] | None:
-    """Σ cᵢ k(x, zᵢ) for each row x by values that are shared, or None; `numbers` are those of the zᵢ in all rows."""
+def scores_by_kernel(kernel: Kernel, X: Any, numbers: Rows, terms: Any, coefficients: NDArray[Any]) -> NDArray[Any]:
+    """Σ cᵢ k(x, zᵢ) for each row x, by values that are shared where they can be.
+
+    `numbers` are those of the training rows zᵢ; where the kernel is precomputed, they are all that there is of them.
+    """
+    scores = _shared_scores(kernel, X, numbers, terms, coefficients)
+    if scores is not None:
+        return scores
+    return expansion_scores(kernel, X, numbers if kernel.name == "precomputed" else terms, coefficients)
+
+
+def _shared_scores(
+    kernel: Kernel, X: Any, numbers: Rows, terms: Any, coefficients: NDArray[Any]
+) -> NDArray[Any] | None:
     shared = _shared.get()
     if not shared or not shared.gram or kernel != shared.gram.kernel or callable(kernel.name):
         return None
