@@ -26,6 +26,8 @@ _CAPS = 1.5
 _DOUBT = 0.03
 # Part of their mean up to which the slopes of the losses of positives are small.
 _SMALL = 0.5
+# Part of their mean within which eliminated u are near a bound, where others are beyond theirs.
+_NEAR = 0.1
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 # Part of the moves' cost that a step may have: the first one, which many moves a row precede, and the later ones.
@@ -119,7 +121,7 @@ class ProgramStep:
     def _solution(
         self, dual: WorkingSetDual, sure: Mask, doubtful: Mask, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Mask] | None:
-        """The u and b of the program, and which u were to be eliminated and had to be put back onto a bound."""
+        """The u and b of the program, and which u were to be eliminated and should not have been."""
         u, b, outside = dual.u, dual.b, np.zeros(len(dual.u), dtype=bool)
         for _ in range(_ROUNDS):
             found = self._solution_from(dual, u, b, sure & ~outside, doubtful | outside, rows, tol)
@@ -137,7 +139,10 @@ class ProgramStep:
     def _solution_from(
         self, dual: WorkingSetDual, u: Floats, b: Floats, sure: Mask, doubtful: Mask, rows: Rows, tol: float
     ) -> tuple[Floats, Floats, Rows, Floats] | None:
-        """The same of one program, from a start; and the eliminated u that were put back onto a bound, as they were."""
+        """The same of one program, from a start; the last are the u that are not to be eliminated again, as they were.
+
+        These are the ones that had to be put back onto a bound, and where there are any, those near one.
+        """
         elimination, number = _elimination_for(dual, sure)
         is_sure = sure[number]
         doubtful = doubtful | sure
@@ -155,6 +160,10 @@ class ProgramStep:
         u[some] = np.minimum(z[: len(some)], dual.top[some])
         u[number] = np.clip(found, 0.0, top)
         total, is_beyond = float(u.sum()), (found < 0) | (found > top)
+        if is_beyond.any():  # those near a bound would follow in the next program
+            share = dual.share[number]
+            near = _NEAR * float((u[number] / share).mean()) * share
+            is_beyond = (found < near) | (found > top - near)
         b[rows] = on_rows * (total / float(on_rows.sum()))
         return u, within_caps(b, dual.caps * total, total), number[is_beyond], found[is_beyond]
 
