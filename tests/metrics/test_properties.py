@@ -199,7 +199,7 @@ def test_wmw_of_two_levels_is_the_area_under_the_curve(rng):
 
 
 def test_wmw_of_as_many_levels_as_rows_does_not_enumerate_pairs(rng):
-    y = rng.permutation(200_000)
+    y = rng.permutation(50_000)
     assert metrics.wmw_score(y, y) == 1.0
     assert metrics.wmw_score(y, -y, graph="chain") == 0.0
 
