@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError, Message
-from toprank.matrices.dense_or_sparse import matvec, one_blas_thread
+from toprank.matrices.dense_or_sparse import at_most_threads, matvec, one_blas_thread
 from toprank.matrices.kernel import Kernel, on_all_cores
 
 # Rows of a block of a product, and of a stripe of the whole matrix; fixed, so that sums do not depend on the cores.
@@ -19,8 +20,8 @@ _BLOCK_ROWS = 256
 _DEFINITE_ROWS = 300
 # Largest kernel value; with larger ones no solver comes near an optimum, and their squares may overflow.
 _LARGEST = 1e30
-# Columns of a tile of a product.
-_TILE_COLUMNS = 1024
+# Columns of a tile of a product, and kernel values at hand up to which threads take longer to start than they save.
+_TILE_COLUMNS, _FEW_VALUES = 1024, 1 << 20
 
 
 class Gram:
@@ -214,7 +215,8 @@ class Gram:
 
         width = n_columns if self._is_callable else _TILE_COLUMNS
         tiles = [slice(i, i + width) for i in range(0, n_columns, max(width, 1))]
-        return np.concatenate(on_all_cores(part, tiles), axis=-1)
+        with at_most_threads(1) if known and len(block) * n_columns <= _FEW_VALUES else nullcontext():
+            return np.concatenate(on_all_cores(part, tiles), axis=-1)
 
     @property
     def _is_callable(self) -> bool:
@@ -280,7 +282,7 @@ class Gram:
             for columns in stripes[rows.start // _BLOCK_ROWS :]:  # a square stays in a processor's own memory
                 values = self.kernel.between(left, self._operand.take(columns), parallel=False)
                 if columns == rows:
-                    values = np.triu(values) + np.triu(values, 1).T
+                    np.copyto(values, values.T.copy(), where=np.tri(*values.shape, dtype=np.bool_))
                 whole[rows, columns], whole[columns, rows] = values, values.T
             return whole
 

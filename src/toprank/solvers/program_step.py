@@ -31,7 +31,7 @@ _NEAR = 0.1
 # Time of an operation of a matrix product, in those of a move, and of what a program takes whatever its size.
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 # Part of the moves' cost that a step may have: the first one, which many moves a row precede, and the later ones.
-_FIRST_SHARE, _FIRST_MOVES, _LATER_SHARE = 4.0, 0.75, 1.5
+_FIRST_SHARE, _FIRST_MOVES, _LATER_SHARE = 4.0, 0.5, 1.5
 # Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
 _ROUNDS, _EXACTNESS = 8, 1e-3
 # Share of the sure positives up to which others may be eliminated, and part of a gap that the same program may leave.
