@@ -4,8 +4,11 @@
     make bench BENCH="--only kernel"                   one part: linear, text, kernel, other, real or cold
     make bench BENCH="--only large-text"               what takes too long for all of it: 100,000 rows of words,
     make bench BENCH="--only real-kernel"              kernels on real sets and more bands,
-    make bench BENCH="--only real-text"                and words of real sets
-    make bench BENCH=--write                           and keep it in benchmarks/results/bench.json, to commit
+    make bench BENCH="--only real-text"                words of real sets,
+    make bench BENCH="--only more-cold"                and every other first fit that compiles something
+    make bench BENCH=--long                            all of that, too, some ten minutes
+    make bench BENCH=--write                           and keep it in benchmarks/results/bench.json and in
+                                                       docs/theory/speed.md, to commit
 
 Both sides of a ratio are seconds of processor time in one process, by turns, the best of several rounds. They get the
 same rows and, where there is one, the same penalty: C = 1 / (alpha m) with m positives. Ours stop at a relative
@@ -14,28 +17,30 @@ against the second process. With TOPRANK_DATA there are real sets, too. Nothing 
 """
 
 import argparse
-import datetime
 import json
 import os
 import platform
 import tempfile
 import time
 import warnings
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from hard_sets import curved_bands, zipf_text
+from result_lines import now, put_into
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC, LinearSVC
 
 COMMITTED = Path(__file__).parent / "results" / "bench.json"
+PAGE, MARKS = Path(__file__).parents[1] / "docs" / "theory" / "speed.md", ("<!-- bench -->", "<!-- end of bench -->")
 ALPHAS = (1.0, 1e-2, 1e-4)
 # Rows, features and share of positives of the small sets.
 SMALL = ((5000, 10, 0.1), (5400, 5, 0.33), (6000, 20, 0.05), (6600, 40, 0.3), (7400, 21, 0.02))
-COLD = ("TopPush, kernel", "WMWRanker", "CBR")
+COLD = ("TopPush, kernel", "WMWRanker", "CBR", "OAM", "OPAUC")
 
 
 def noisy_plane(n, d, share, seed=0):
@@ -122,6 +127,7 @@ def other_cases():
     for ours in (CBR(covariance="diag"), CBR(), OPAUC()):
         name = type(ours).__name__ + (f" {ours.covariance}" if isinstance(ours, CBR) else "")
         yield f"online, one pass, 10000 × 50, {name}", "SGDClassifier, one pass", _fit(ours, X, y), _fit(peer, X, y)
+    yield from covariance_cases()
     X, y = noisy_plane(50_000, 10, 0.1)
     peer = LogisticRegression(solver="newton-cholesky")
     yield "all pairs, 50000 × 10, WMWRanker", "logistic, newton-cholesky", _fit(WMWRanker(), X, y), _fit(peer, X, y)
@@ -140,6 +146,17 @@ def other_cases():
     forest = {"n_estimators": 100, "min_samples_leaf": 3, "random_state": 0}
     ours, peer = TopForest(**forest), RandomForestClassifier(**forest)
     yield "forest, 5000 × 10, 100 trees", "RandomForestClassifier", _fit(ours, X, y), _fit(peer, X, y)
+
+
+def covariance_cases():
+    """A full covariance against what BLAS needs for as many updates, one for each pair."""
+    from bench_online import blas_loop, every_pair
+
+    run = blas_loop()
+    for n, d in ((1000, 54), (200, 200)):
+        model, X, y, pairs = every_pair(n, d)
+        ours = _fit(model, X, y)
+        yield f"full covariance, {pairs} pairs of {d} features", "dsymv and dsyr", ours, partial(run, pairs, d)
 
 
 def real_cases():
@@ -207,14 +224,21 @@ def real_text_cases():
             yield f"text, {name}, alpha {alpha:g}", "LIBLINEAR, logistic", _fit(ours, X, y), _fit(peer, X, y)
 
 
-def cold_cases():
+def cold_cases(cases=COLD):
     """Seconds of a first process and of the second one."""
     from bench_cold_start import measure
 
-    for case in COLD:
+    for case in cases:
         with tempfile.TemporaryDirectory() as folder:
             first, second = (measure(case, folder, functions=False)["seconds"] for _ in range(2))
         yield f"cold, {case}", "second process", first, second
+
+
+def more_cold_cases():
+    """The same of all else that compiles something."""
+    from toprank.compilation import CASES
+
+    yield from cold_cases([case for case in CASES if case not in COLD])
 
 
 PARTS = {
@@ -227,9 +251,10 @@ PARTS = {
     "large-text": large_text_cases,
     "real-kernel": real_kernel_cases,
     "real-text": real_text_cases,
+    "more-cold": more_cold_cases,
 }
 # Parts that are run only if they are asked for.
-LONG = ("large-text", "real-kernel", "real-text")
+LONG = ("large-text", "real-kernel", "real-text", "more-cold")
 
 
 def _fit(model, X, y):
@@ -250,38 +275,79 @@ def best_of(ours, peer, seconds=1.5, rounds=10):
     return best
 
 
-def main():
-    """Print the table."""
+def arguments_of(argv=None):
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=PARTS, help="one part")
-    parser.add_argument("--write", action="store_true", help=f"keep the ratios in {COMMITTED.name}")
-    asked = parser.parse_args()
+    parser.add_argument("--long", action="store_true", help="all parts")
+    parser.add_argument("--write", action="store_true", help=f"keep the numbers in {COMMITTED.name} and {PAGE.name}")
+    return parser.parse_args(argv)
+
+
+def measured(part, known):
+    """Print and give the numbers of a part, a case at a time, beside those that are known."""
+    for name, peer_name, ours, peer in PARTS[part]():
+        seconds = (ours, peer) if "cold" in part else best_of(ours, peer)
+        ratio, change, last = seconds[0] / seconds[1], "", ""
+        if name in known:
+            before = known[name]["ours"] / known[name]["peer"]
+            change, last = f"{ratio / before - 1:+.0%}", f"{before:.2f}"
+        print(
+            f"{name:56} {seconds[0]:8.3f} {seconds[1]:8.3f} {ratio:6.2f} {last:>6} {change:>7}  {peer_name}", flush=True
+        )
+        yield (
+            name,
+            {
+                "part": part,
+                "ours": round(seconds[0], 5),
+                "peer": round(seconds[1], 5),
+                "peer_name": peer_name,
+                "load": round(os.getloadavg()[0], 1),
+                "date": now(),
+            },
+        )
+
+
+def page_of(record):
+    """The tables of the page: a line a case, a table a part."""
+    cases = record["cases"]
+    loads, dates = ([case[key] for case in cases.values()] for key in ("load", "date"))
+    lines = [
+        f"Run from {min(dates)} to {max(dates)} (UTC) on {record['cores']} cores with a load of {min(loads):.1f} to "
+        f"{max(loads):.1f}, of which about one is the benchmark itself; {record['versions']}."
+    ]
+    for part, make in PARTS.items():
+        of_part = {name: case for name, case in cases.items() if case["part"] == part}
+        if of_part:
+            lines += ["", f"**{make.__doc__.splitlines()[0]}**", ""]
+            lines += ["| | ours, s | peer, s | ours / peer | ours − peer, s | peer |", "|---|---|---|---|---|---|"]
+        for name, case in of_part.items():
+            ours, peer = case["ours"], case["peer"]
+            numbers = f"{ours:.3g} | {peer:.3g} | {ours / peer:.2f} | {ours - peer:.2g}"
+            lines.append(f"| {name} | {numbers} | {case['peer_name']} |")
+    return "\n".join(lines)
+
+
+def main():
+    """Print the table."""
+    asked = arguments_of()
     warnings.simplefilter("ignore")
-    known = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {"ratios": {}}
-    if known["ratios"]:
-        print(f"last: {known['date']}, {known['cores']} cores, {known['versions']}")
-    ratios = dict(known["ratios"])
+    record = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {"cases": {}}
+    if record["cases"]:
+        print(f"last: {max(case['date'] for case in record['cases'].values())}, {record['versions']}")
     print(f"{'case':56} {'ours':>8} {'peer':>8} {'ratio':>6} {'last':>6} {'change':>7}  peer")
-    for part in [asked.only] if asked.only else [part for part in PARTS if part not in LONG]:
-        for name, peer_name, ours, peer in PARTS[part]():
-            seconds = (ours, peer) if part == "cold" else best_of(ours, peer)
-            ratio, last = seconds[0] / seconds[1], known["ratios"].get(name)
-            change = "" if last is None else f"{ratio / last - 1:+.0%}"
-            numbers = f"{seconds[0]:8.3f} {seconds[1]:8.3f} {ratio:6.2f} {'' if last is None else f'{last:.2f}':>6}"
-            print(f"{name:56} {numbers} {change:>7}  {peer_name}", flush=True)
-            ratios[name] = round(ratio, 3)
-    small = [ratio for name, ratio in ratios.items() if name.startswith("small fit")]
+    found = {}
+    for part in [asked.only] if asked.only else [part for part in PARTS if asked.long or part not in LONG]:
+        found.update(measured(part, record["cases"]))
+    small = [case["ours"] / case["peer"] for name, case in found.items() if name.startswith("small fit")]
     if small:
         print(f"small fits: median {np.median(small):.2f}, worst {max(small):.2f}")
     if asked.write:
         packages = ("numpy", "scipy", "scikit-learn", "numba")
-        record = {
-            "date": datetime.date.today().isoformat(),
-            "cores": os.cpu_count(),
-            "versions": ", ".join([f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]),
-            "ratios": ratios,
-        }
+        versions = ", ".join([f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)])
+        record = {"cores": os.cpu_count(), "versions": versions, "cases": record["cases"] | found}
         COMMITTED.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        put_into(PAGE, page_of(record), MARKS)
 
 
 if __name__ == "__main__":

@@ -60,15 +60,18 @@ def throughput(arguments):
     text_rows(arguments.repeat)
 
 
-def covariance(arguments):
-    """Rows a second with a full covariance against one dsymv and one dsyr a pair; near η = 1 every pair is updated."""
-    run = blas_loop()
+def every_pair(n, d):
+    """A model with a full covariance that every pair updates, as near η = 1; rows, labels and the number of pairs."""
     rng = np.random.default_rng(0)
-    for d in (54, 200):
-        n = 1000 if d == 54 else 200
-        X, y = rng.normal(size=(n, d)), rng.integers(0, 2, n)
-        model = CBR(eta=1 - 1e-9, C=1e-3)
-        pairs = sum(min(50, np.sum(y[:t] != y[t])) for t in range(n))
+    X, y = rng.normal(size=(n, d)), rng.integers(0, 2, n)
+    return CBR(eta=1 - 1e-9, C=1e-3), X, y, int(sum(min(50, np.sum(y[:t] != y[t])) for t in range(n)))
+
+
+def covariance(arguments):
+    """Rows a second with a full covariance against one dsymv and one dsyr a pair."""
+    run = blas_loop()
+    for n, d in ((1000, 54), (200, 200)):
+        model, X, y, pairs = every_pair(n, d)
         model.fit(X[:10], np.arange(10) % 2)
         run(1, d)
         with one_blas_thread():
