@@ -6,7 +6,7 @@
     make bench BENCH="--only real-kernel"              kernels on real sets and more bands,
     make bench BENCH="--only real-text"                words of real sets,
     make bench BENCH="--only more-cold"                and every other first fit that compiles something
-    make bench BENCH=--long                            all of that, too, some ten minutes
+    make bench BENCH=--long                            all of that, too, which takes long
     make bench BENCH=--write                           and keep it in benchmarks/results/bench.json and in
                                                        docs/theory/speed.md, to commit
 
