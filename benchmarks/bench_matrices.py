@@ -104,7 +104,7 @@ def relative_error(ours, theirs):
 
 def ratios(X, repetitions, clock):
     """Column: ratio of the least times, and the error."""
-    from toprank.matrices.dense_or_sparse import one_blas_thread
+    from toprank.matrices.threads import one_blas_thread
 
     pairs = calls(X)
     ours, theirs = dict.fromkeys(pairs, float("inf")), dict.fromkeys(pairs, float("inf"))

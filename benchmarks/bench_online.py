@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.metrics import roc_auc_score
 
 from toprank.datasets import load_task
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.threads import one_blas_thread
 from toprank.online import CBR
 
 

@@ -252,16 +252,14 @@ SCALINGS_RUN = Experiment(
     of_scaling,
     lambda name: ("TopPush", "LR", PRINTED),
     tuple(
-        f"{name} / {scaling}"
-        for name in ("spambase", "diabetes")
-        for scaling in ("standardised", "raw", "−1 to 1", "0 to 1", "rows")
+        f"{name} / {scaling}" for name in ("spambase", "diabetes") for scaling in ("raw", "−1 to 1", "0 to 1", "rows")
     ),
     trials=30,
-    tiny=Cell("breast_cancer / standardised", "TopPush", 0),
+    tiny=Cell("breast_cancer / raw", "TopPush", 0),
 )
 TABLE_2A = Table(
     "2a",
-    "Pos@Top by the scaling of the features (not in the paper)",
+    "Pos@Top with other scalings of the features (not in the paper)",
     SCALINGS_RUN,
     (Measure("pos@top", "Pos@Top"),),
     {
@@ -270,7 +268,7 @@ TABLE_2A = Table(
         for method in ("TopPush", "LR", PRINTED)
     },
     published_trials=30,
-    notes=("As Table 2. “rows” are divided by their length.",),
+    notes=("As Table 2, which has standardised features. “rows” are divided by their length.",),
 )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
-from toprank.matrices import block_tasks, dense_or_sparse
+from toprank.matrices import block_tasks, threads
 from toprank.matrices.block_tasks import fetched, on_each, places_of
 from toprank.matrices.dask_columns import blocks_of
-from toprank.matrices.dense_or_sparse import in_parallel
+from toprank.matrices.threads import in_parallel
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -23,11 +24,16 @@ def _in_this_thread():
 
 def _has_one_thread(_):
     """Whether a product of several parts is computed by the thread that asks for it, and by no other."""
-    return set(in_parallel(lambda _: threading.get_ident(), [slice(0)] * 4)) == {threading.get_ident()}
+
+    def slowly(_):
+        time.sleep(0.05)  # others have the time to begin
+        return threading.get_ident()
+
+    return set(in_parallel(slowly, [slice(0)] * 4)) == {threading.get_ident()}
 
 
 def test_a_task_has_one_thread_where_as_many_tasks_as_cores_run(monkeypatch):
-    monkeypatch.setattr(dense_or_sparse, "n_cores", lambda: 2)
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
     monkeypatch.setattr(block_tasks, "n_cores", lambda: 2)
     assert fetched(on_each(_has_one_thread, [range(2)])) == [True, True]
     assert fetched(on_each(_has_one_thread, [range(1)])) == [False]

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from toprank.datasets import make_imbalanced
 from toprank.estimators.top import PatMatNP, TauFPL
 from toprank.matrices import dense_or_sparse as matrix
+from toprank.matrices import threads
 from toprank.matrices.dense_or_sparse import Cholesky, matvec, sandwich, transpose_matvec
 
 
@@ -91,7 +92,7 @@ def test_number_of_cores_does_not_change_a_bit(storage, monkeypatch):
     monkeypatch.setattr(matrix, "_PAIRS_OF_A_PART", 1e4)
     coefs = []
     for cores in (1, 2, 7):
-        monkeypatch.setattr(matrix, "n_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(threads, "n_cores", lambda cores=cores: cores)
         coefs.append([model.fit(X, y).coef_ for model in (TauFPL(), PatMatNP())])
     for other in coefs[1:]:
         for one, two in zip(coefs[0], other, strict=True):

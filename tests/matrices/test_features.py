@@ -6,9 +6,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from toprank.matrices import features
-from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.matrices.features import FourierFeatures, NystroemFeatures, both_dense_or_sparse, draw_rows, in_blocks
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import one_blas_thread
 
 GAMMA = 0.2
 

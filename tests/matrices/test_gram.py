@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from toprank.matrices import dense_or_sparse as matrix
 from toprank.matrices import gram as module
+from toprank.matrices import threads
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 
@@ -114,7 +114,7 @@ def test_any_number_of_cores_gives_the_same_bits(size, storage, monkeypatch):
     c = np.random.default_rng(1).standard_normal(N)
     results = []
     for n_cores in (1, 4):
-        monkeypatch.setattr(matrix, "n_cores", lambda n_cores=n_cores: n_cores)
+        monkeypatch.setattr(threads, "n_cores", lambda n_cores=n_cores: n_cores)
         gram, _ = make(size, storage=storage)
         results.append((gram.rows([3, 1, 70]), gram.product(c), gram.quadratic(c), gram.full))
     for first, second in zip(*results, strict=True):

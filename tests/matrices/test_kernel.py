@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 from sklearn.svm import SVC
 
-from toprank.matrices import dense_or_sparse as matrix
 from toprank.matrices import kernel as module
+from toprank.matrices import threads
 from toprank.matrices.kernel import Kernel
 
 REFERENCE = {
@@ -83,7 +83,7 @@ def test_any_number_of_cores_gives_the_same_bits(name, storage, monkeypatch, rng
     kernel = Kernel.resolve(name, X)
     blocks = []
     for n_cores in (1, 4):
-        monkeypatch.setattr(matrix, "n_cores", lambda n_cores=n_cores: n_cores)
+        monkeypatch.setattr(threads, "n_cores", lambda n_cores=n_cores: n_cores)
         blocks.append((kernel.block(X[:37], X), kernel.block(X, X[:37])))
     np.testing.assert_array_equal(blocks[0][0], blocks[1][0])
     np.testing.assert_array_equal(blocks[0][1], blocks[1][1])

@@ -7,10 +7,10 @@ from exact import optimum
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
-from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import one_blas_thread
 from toprank.solvers import low_rank
 from toprank.solvers import working_set_newton as newton
 from toprank.solvers.kernel_problem import KernelProblem

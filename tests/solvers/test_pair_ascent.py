@@ -9,10 +9,10 @@ from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import SurrogateQuantile, TopMean
 from toprank.matrices import row_products
-from toprank.matrices.dense_or_sparse import one_blas_thread
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
 from toprank.matrices.row_products import RowProducts
+from toprank.matrices.threads import one_blas_thread
 from toprank.solvers import pair_ascent, working_set
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.pair_ascent import solve_linear_pairs, solve_pairs

@@ -7,7 +7,7 @@ from exact import optimum
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
 from toprank.formulations.thresholds import TopMean
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.threads import one_blas_thread
 from toprank.solvers.problem import Problem
 from toprank.solvers.proximal_newton import _NewtonSystem, has_proximal_points, solve_proximal_newton
 from toprank.solvers.working_set_newton import solve_newton

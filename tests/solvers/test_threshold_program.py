@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from solvers.test_pair_ascent import MEANS, by_newton, check_certificate, make_kernel, solve, with_features
-from toprank.matrices.dense_or_sparse import Cholesky, one_blas_thread
+from toprank.matrices.dense_or_sparse import Cholesky
+from toprank.matrices.threads import one_blas_thread
 from toprank.solvers import active_sets, program_step, threshold_program
 from toprank.solvers.active_sets import solve_by_active_sets
 from toprank.solvers.problem import DualPoint

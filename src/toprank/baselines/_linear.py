@@ -34,9 +34,10 @@ from toprank.checks import require_count, require_moderate, require_positive
 from toprank.estimators._rows import rows_to_score, training_rows
 from toprank.estimators.back_ends import KEPT, KEPT_RELATIONS, scores_of
 from toprank.exceptions import DegenerateSolutionWarning, InputError, Message
-from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
+from toprank.matrices.dense_or_sparse import without_offset
 from toprank.matrices.features import NystroemFeatures
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import one_blas_thread
 from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FEATURES, TWO_CLASSES, Array, Number, Schema
 

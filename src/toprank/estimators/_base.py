@@ -30,7 +30,7 @@ from toprank.exceptions import DegenerateSolutionWarning, InputError, Message
 from toprank.formulations.formulation import Formulation, Over
 from toprank.formulations.surrogates import get_surrogate
 from toprank.formulations.thresholds import Threshold
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.threads import one_blas_thread
 from toprank.positive_class import warn_of_sorted_scorer
 from toprank.saved_state import FEATURES, HISTORY, TWO_CLASSES, WORD, Array, Kind, Number, Schema, count
 from toprank.solvers.problem import Solution, without_noise

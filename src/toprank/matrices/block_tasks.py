@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from toprank.exceptions import InputError
-from toprank.matrices.dense_or_sparse import at_most_threads, n_cores
+from toprank.matrices.threads import at_most_threads, n_cores
 
 Piece = Any
 Pieces = Sequence[Piece]

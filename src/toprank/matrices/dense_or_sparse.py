@@ -6,12 +6,7 @@ the rows that take part.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +16,7 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from toprank.arrays import Floats, Rows
 from toprank.matrices.own_storage import OwnStorage, ProductMatrix, about_centre
+from toprank.matrices.threads import in_parallel
 
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
@@ -31,7 +27,6 @@ _FEW_ENTRIES = 100_000
 # Products of two entries of a row that make a part of a sparse sandwich product worth a thread.
 _PAIRS_OF_A_PART = 4e6
 
-_most_threads: ContextVar[int] = ContextVar("most_threads", default=sys.maxsize)
 # Steps of the power method, of two passes each.
 _POWER_STEPS = 2
 
@@ -217,30 +212,6 @@ def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns:
     return total
 
 
-def in_parallel(function: Callable[[slice], NDArray[Any]], blocks: list[slice]) -> list[NDArray[Any]]:
-    """Call a function on blocks, as many at a time as there are cores."""
-    n_threads = min(n_cores(), _most_threads.get(), len(blocks))
-    if n_threads <= 1:
-        return list(map(function, blocks))
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, blocks))
-
-
-@contextmanager
-def at_most_threads(number: int) -> Iterator[None]:
-    """Let products use no more than so many threads, as where several of them are computed at a time anyway."""
-    before = _most_threads.set(number)
-    try:
-        yield
-    finally:
-        _most_threads.reset(before)
-
-
-def n_cores() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-
-
 class Cholesky:
     """Factor of a positive semidefinite matrix, of which the lower triangle is read, guarded against singularity.
 
@@ -298,21 +269,3 @@ class Cholesky:
         """The other half of the work: L⁻ᵀ times a vector."""
         solution, _ = lapack.dtrtrs(self.factor, half, lower=1, trans=1)
         return np.asarray(self.scale * solution)
-
-
-_controller: Any = None
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Limit BLAS to one thread.
-
-    More threads slow small products down, and the order of their sums would depend on their number; large products are
-    split into blocks here.
-    """
-    global _controller  # looking the libraries up takes milliseconds, so it is done once
-    if _controller is None:
-        from threadpoolctl import ThreadpoolController
-
-        _controller = ThreadpoolController()
-    context: AbstractContextManager[Any] = _controller.limit(limits=1, user_api="blas")
-    return context

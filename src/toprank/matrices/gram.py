@@ -11,11 +11,12 @@ from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
 from toprank.exceptions import InputError, Message
-from toprank.matrices.dense_or_sparse import at_most_threads, matvec, one_blas_thread
-from toprank.matrices.kernel import Kernel, on_all_cores
+from toprank.matrices.dense_or_sparse import matvec
+from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import at_most_threads, on_all_cores, one_blas_thread
 
-# Rows of a block of a product, and of a stripe of the whole matrix; fixed, so that sums do not depend on the cores.
-_BLOCK_ROWS = 256
+# Rows of a block of a product, and of a square of the whole matrix; fixed, so that sums do not depend on the cores.
+_BLOCK_ROWS, _SQUARE_ROWS = 256, 192
 # Rows whose part of the matrix is looked at for negative eigenvalues.
 _DEFINITE_ROWS = 300
 # Largest kernel value; with larger ones no solver comes near an optimum, and their squares may overflow.
@@ -275,12 +276,13 @@ class Gram:
             self._load(missing, keep=missing)
             return
         whole = self._cache
-        stripes = [slice(i, min(i + _BLOCK_ROWS, self.n)) for i in range(0, self.n, _BLOCK_ROWS)]
+        stripes = [slice(i, min(i + _SQUARE_ROWS, self.n)) for i in range(0, self.n, _SQUARE_ROWS)]
 
         def stripe(rows: slice) -> NDArray[Any]:
-            left = self._operand.take(rows)
-            for columns in stripes[rows.start // _BLOCK_ROWS :]:  # a square stays in a processor's own memory
-                values = self.kernel.between(left, self._operand.take(columns), parallel=False)
+            left, room = self._operand.take(rows), np.empty((_SQUARE_ROWS, _SQUARE_ROWS), self.dtype)
+            for columns in stripes[rows.start // _SQUARE_ROWS :]:  # a square stays in a processor's own memory
+                values = room[: rows.stop - rows.start, : columns.stop - columns.start]
+                self.kernel.between(left, self._operand.take(columns), values, parallel=False)
                 if columns == rows:
                     np.copyto(values, values.T.copy(), where=np.tri(*values.shape, dtype=np.bool_))
                 whole[rows, columns], whole[columns, rows] = values, values.T

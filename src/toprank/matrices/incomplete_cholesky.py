@@ -19,7 +19,7 @@ from scipy.linalg import lapack, solve_triangular
 from toprank.arrays import Floats, Rows
 from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.matrices.gram import Gram
-from toprank.matrices.kernel import on_all_cores
+from toprank.matrices.threads import on_all_cores
 
 # Pivots chosen at a time, and rows that they are chosen from.
 _BLOCK, _CANDIDATES = 128, 256

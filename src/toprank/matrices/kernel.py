@@ -27,8 +27,8 @@ from scipy.sparse import issparse
 from toprank.arrays import Floats
 from toprank.exceptions import InputError
 from toprank.matrices import gaussian
-from toprank.matrices.dense_or_sparse import in_parallel, one_blas_thread
 from toprank.matrices.operand import Operand, float_type, products, squared_norms, without_duplicates
+from toprank.matrices.threads import on_all_cores
 from toprank.saved_state import Kind, Number, Schema
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
@@ -189,12 +189,6 @@ class Kernel:
         raise ValueError(
             f"the kernel function returned values that are not finite numbers; check it on these rows of {dtype}"
         )
-
-
-def on_all_cores(function: Callable[[slice], NDArray[Any]], tiles: list[slice]) -> list[NDArray[Any]]:
-    """Call a function on tiles, several at a time, each with one thread of BLAS."""
-    with one_blas_thread():
-        return in_parallel(function, tiles)
 
 
 def _is_number(value: Any) -> bool:

@@ -26,8 +26,8 @@ from toprank.matrices._leaf_loops import (
     list_columns,
     listed_scores,
 )
-from toprank.matrices.dense_or_sparse import in_parallel
 from toprank.matrices.own_storage import OwnStorage
+from toprank.matrices.threads import in_parallel
 
 # Entries of a part that is worth a thread.
 _ENTRIES_OF_A_PART = 2_000_000

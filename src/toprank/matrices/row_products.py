@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from toprank.arrays import Floats, Rows
-from toprank.matrices.dense_or_sparse import in_parallel, matvec, transpose_matvec
+from toprank.matrices.dense_or_sparse import matvec, transpose_matvec
 from toprank.matrices.own_storage import OwnStorage
+from toprank.matrices.threads import in_parallel
 
 # Columns of a sparse matrix that are multiplied as dense ones, and the entries that such a column has at least.
 _DENSE_COLUMNS = 1000

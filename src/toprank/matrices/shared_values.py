@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from toprank.arrays import Rows
-from toprank.matrices.dense_or_sparse import one_blas_thread, transpose_matvec
+from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.matrices.features import expansion_scores
 from toprank.matrices.gram import Gram
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import one_blas_thread
 
 
 @dataclass

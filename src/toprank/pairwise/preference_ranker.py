@@ -16,9 +16,10 @@ from toprank.arrays import Floats, Mask, is_dask
 from toprank.base import Estimator, anew_or_unchanged, check_indices, check_magnitude, check_square
 from toprank.checks import require_count
 from toprank.matrices.dask_columns import beside, distinct, lengths_of
-from toprank.matrices.dense_or_sparse import one_blas_thread, without_offset
+from toprank.matrices.dense_or_sparse import without_offset
 from toprank.matrices.features import draw_rows, expansion_scores, inverse_root, kernel_columns
 from toprank.matrices.kernel import Kernel
+from toprank.matrices.threads import one_blas_thread
 from toprank.metrics.pairwise import Graph, levels_of, ordered_levels, wmw_score
 from toprank.pairwise.graph import Preferences, check_pairs, strength_matrix
 from toprank.saved_state import FEATURES, HISTORY, LABEL_TYPES, Array, Chosen, Kind, Known, Number, Rule, count

@@ -13,7 +13,7 @@ from toprank.arrays import Mask
 from toprank.checks import require_choice, require_count, require_positive
 from toprank.exceptions import InputError
 from toprank.matrices.block_tasks import naming_failed
-from toprank.matrices.dense_or_sparse import one_blas_thread
+from toprank.matrices.threads import one_blas_thread
 from toprank.pairwise.block_levels import BlockPreferences, rows_in_levels
 from toprank.pairwise.graph import Preferences
 from toprank.pairwise.pair_sums import check_summation

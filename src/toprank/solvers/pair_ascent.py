@@ -140,15 +140,15 @@ class _PairSolver:
             # 3. Moves of two multipliers.
             least = (0.9 if len(working.numbers) == n else 0.3) * self.tol
             inner_tol = min(inner_tol, max(0.1 * gap, least) if not failures else 0.1 * inner_tol)
-            goes_on = self._step(newest, inner_tol, least)
+            dual = self._step(newest, inner_tol, least)
             # 4. The lower bound, and the best point.
-            if goes_on:
-                newest = self._certify()
+            if dual is not None:
+                newest = self._certify(dual)
             previous, gap = gap, incumbent.gap
             incumbent.record()
             # 5. Stop, or go on with more rows.
             failures = failures + 1 if gap > 0.9 * previous and not grown else 0
-            if gap <= self.tol or failures >= _FAILURES or incumbent.n_iter >= self.max_iter or not goes_on:
+            if gap <= self.tol or failures >= _FAILURES or incumbent.n_iter >= self.max_iter or dual is None:
                 break
             if self.within_memory and not working.is_complete:
                 break
@@ -230,10 +230,10 @@ class _PairSolver:
                 working.add(rows[outside[order[:taken]]])
         return len(working.numbers) > size
 
-    def _step(self, scores: Floats, tol: float, least: float) -> bool:
-        """Step 3, from multipliers with given scores, to a gap of `tol`, or at once to `least`; whether it went well.
+    def _step(self, scores: Floats, tol: float, least: float) -> WorkingSetDual | None:
+        """Step 3, from multipliers with given scores, to a gap of `tol`, or at once to `least`; returns where it ended.
 
-        It does not if the products are so large that rounding leaves them indefinite: then moves may be without end.
+        None if the products are so large that rounding leaves them indefinite: then moves may be without end.
         """
         dual, incumbent = WorkingSetDual(self.terms, self.working, self.u, self.b, scores), self.incumbent
         is_solved = False
@@ -254,17 +254,20 @@ class _PairSolver:
                 self.spent = 0.0
             is_solved = dual.gap() <= tol
         if not _in_range(dual):
-            return False
+            return None
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
-        return True
+        return dual
 
-    def _certify(self) -> Floats:
-        """Step 4; returns the newest scores."""
+    def _certify(self, dual: WorkingSetDual) -> Floats:
+        """Step 4; returns the newest scores; if the moves had all rows, those that they left will do before the end."""
         problem = self.problem
         self._make_feasible()
         c = self._row_weights() / problem.alpha
-        scores = self.products.product(c)
-        self.recorder.passes += 2  # one for w, one for the scores
+        if dual.size == self.products.n and dual.gap() > self.tol:
+            scores = dual.scores[self.working.index_of]
+        else:
+            scores = self.products.product(c)
+            self.recorder.passes += 2  # one for w, one for the scores
         self.products.remembered["certified"] = c, scores
         squared, best, known = float(c @ scores), self.incumbent, self._dual_point()
         squared_norm = (squared + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import in_parallel
 from toprank.matrices.leaves import number_type
+from toprank.matrices.threads import in_parallel
 from toprank.saved_state import Array, Known, Schema, children_follow
 from toprank.trees._traversal import walk
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toprank.arrays import Floats
-from toprank.matrices.dense_or_sparse import in_parallel
+from toprank.matrices.threads import in_parallel
 from toprank.trees._shapley_loops import Room, add_shapley_values, find_paths
 from toprank.trees.plain_trees import PlainTrees
 
