@@ -56,6 +56,8 @@ _REFINEMENTS = 3
 _HUGE = float(np.log(1e4))
 # Scores beyond this have rounding errors that the exponential would show.
 _LARGEST_SCORE = 1e9
+# Errors of a logarithm of the objective that are rounding, as multiples of the last digit.
+_ROUNDING = 4.0
 # Beyond this an objective is infinite in double precision.
 _LARGEST_LOGARITHM = 700.0
 
@@ -326,7 +328,8 @@ def _ridge(problem: Problem, point: _Point, weights: Floats) -> Floats:
 def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: Recorder) -> _Point | None:
     """Halve the step until the objective falls by a part of what its slope promises; None if it never does.
 
-    With the exponential loss a full step is doubled as long as that is better.
+    What is lost in its last digits does not count: where columns are large, the objective is flat there long before the
+    gradient is small enough for a bound. With the exponential loss a full step is doubled as long as that is better.
     """
     step_scores = problem.scores(direction)
     recorder.passes += 1
@@ -343,10 +346,10 @@ def _line_search(problem: Problem, point: _Point, direction: Floats, recorder: R
         start, above = point.threshold + step * rise, step**2 * bend
         return _level(problem, ww + 2 * step * wd + step**2 * dd, scores, start, above)
 
-    step = 1.0
+    step, rounding = 1.0, _ROUNDING * _EPSILON * max(abs(point.log_objective), 1.0)
     for _ in range(30):
         reached = at(step)
-        if reached.log_objective <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)):
+        if reached.log_objective <= point.log_objective + np.log1p(max(1e-4 * step * slope, -0.5)) + rounding:
             break
         step *= 0.5
     else:
