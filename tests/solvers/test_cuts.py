@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from toprank.formulations.formulation import Formulation
 from toprank.formulations.surrogates import SURROGATES
@@ -79,3 +80,21 @@ def test_few_rounds_to_an_exact_end(rng):
 
 def test_a_limit_of_rounds(rng):
     assert solve_newton(make_problem(rng, n=3000), max_iter=1).n_iter == 1
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_multipliers_by_parts_are_those_of_all_cuts(alike, rng, monkeypatch):
+    """Whatever is likely to have one, nothing and what has none included."""
+    sizes = []
+    monkeypatch.setattr(cuts, "nnls", lambda G, r: sizes.append(G.shape[1]) or nnls(G, r))
+    for _ in range(30):
+        G, r = rng.standard_normal((8, 40)), rng.standard_normal(8)
+        if alike:
+            G[:, 20:] = G[:, :20] * (1 + 1e-9 * rng.standard_normal((8, 20)))
+        least = nnls(G, r)[1]
+        for n_likely in (0, 1, 5, 20, 40):
+            b = cuts._multipliers(G, r, rng.permutation(40)[:n_likely])
+            assert (b >= 0).all()
+            assert np.linalg.norm(r - G @ b) == pytest.approx(least, rel=1e-9, abs=1e-9)
+    assert min(sizes) > 0
+    assert np.mean(np.array(sizes) < 40) > 0.5

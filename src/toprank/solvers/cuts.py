@@ -7,7 +7,7 @@ as no positive changes its piece:
 
 1. Cuts: the constraints of the threshold rows that score highest at the best and the newest point, and all before.
 2. The quadratic of the pieces on which the positives are, under the cuts: non-negative least squares in the multipliers
-   b of the cuts.
+   b of the cuts. Those that had one in the last round and the new ones are likely to have one, others join if need be.
 3. The slopes u of the loss at its solution, and b, are a dual point: a lower bound.
 4. One pass for the scores of all rows; the best point on the segment from the best so far is the new best.
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from toprank.arrays import Floats
+from toprank.arrays import Floats, Rows
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.matrices.dense_or_sparse import Cholesky, sandwich
 from toprank.solvers.incumbent import Incumbent
@@ -35,6 +35,8 @@ _ROUNDS = 20
 _READINGS = 4
 # Share of a step below which the best point on the way takes the place of its end.
 _SHORT = 0.1
+# Parts of the cuts that are tried before all of them, and the share of the largest slope below which one is rounding.
+_PARTS, _NO_SLOPE = 10, 1e-11
 
 
 def has_cuts(problem: Problem) -> bool:
@@ -58,6 +60,7 @@ class CutNewton:
         self.n_cuts = min(max(_LEAST_CUTS, problem.X.shape[1] + _MORE_CUTS), len(problem.threshold_rows))
         self.positives = _extended(problem.X[problem.positives])
         self.rows, self.cuts = np.zeros(0, np.intp), np.zeros((0, self.positives.shape[1]))
+        self.last = np.zeros(0)  # multipliers of the cuts of the last round
 
     def run(self, at: Floats, max_iter: int) -> bool:
         """Rounds from the scores of a point until the gap is at most the tolerance.
@@ -115,9 +118,11 @@ class CutNewton:
         H.reshape(-1)[:: len(H) + 1][:-1] += problem.alpha
         factor = Cholesky(H)
         half = factor.half_solve(np.column_stack([self.cuts.T, (surrogate.shift * h + beyond) @ self.positives]))
-        b = _multipliers(half[:, :-1], half[:, -1])
+        likely = np.concatenate([np.flatnonzero(self.last), np.arange(len(self.last), len(self.cuts))])
+        b = _multipliers(half[:, :-1], half[:, -1], likely)
         if b is None:
             return None
+        self.last = b
         solution = factor.back_solve(half[:, -1] - half[:, :-1] @ b)
         total = float(b.sum())
         if not 0 < total < np.inf or not np.isfinite(solution).all():
@@ -136,11 +141,25 @@ class CutNewton:
         self.incumbent.raise_bound(problem.dual_value(point, float(v @ v))[0], point)
 
 
-def _multipliers(G: Floats, r: Floats) -> Floats | None:
-    """The b ≥ 0 of the least ‖r − G b‖; None where numbers are beyond the range, or columns so alike that it cycles."""
+def _multipliers(G: Floats, r: Floats, likely: Rows) -> Floats | None:
+    """The b ≥ 0 of the least ‖r − G b‖; None where numbers are beyond the range, or columns so alike that it cycles.
+
+    Its time grows with the columns, so the likely ones come first, and those that would lower the norm join them.
+    """
     if not (np.isfinite(G).all() and np.isfinite(r).all()):
         return None
+    no_slope = _NO_SLOPE * np.sqrt(np.einsum("ij,ij->j", G, G)) * float(np.linalg.norm(r))
+    some, b = likely, np.zeros(G.shape[1])
     try:
+        for _ in range(_PARTS if 0 < 2 * len(likely) <= len(b) else 0):
+            found = nnls(G[:, some], r)[0]
+            slopes = G.T @ (r - G[:, some] @ found)
+            slopes[some] = 0.0
+            missing = np.flatnonzero(slopes > no_slope)
+            if not len(missing):
+                b[some] = found
+                return b
+            some = np.concatenate([some[found > 0], missing])
         return np.asarray(nnls(G, r)[0])
     except RuntimeError:  # too many iterations
         return None

@@ -264,7 +264,7 @@ class _PairSolver:
         self._make_feasible()
         c = self._row_weights() / problem.alpha
         if dual.size == self.products.n and dual.gap() > self.tol:
-            scores = dual.scores[self.working.index_of]
+            scores: Floats = dual.scores[self.working.index_of]
         else:
             scores = self.products.product(c)
             self.recorder.passes += 2  # one for w, one for the scores
