@@ -34,7 +34,7 @@ def table():
             "member": random.random(n) < 0.5,
         }
     )  # fmt: skip
-    frame.loc[::17, "country"] = None
+    frame.loc[::17, "country"] = np.nan
     y = (frame["amount"] + 50 * (frame["level"] == "high") > 150).to_numpy()
     new = frame.tail(60).reset_index(drop=True)
     new.loc[::4, ["country", "code"]] = ["Atlantis", 5.0]
@@ -75,6 +75,37 @@ def test_encoders_of_text(name, table):
     model = model_of(NUMBERS, ("text", ENCODERS[name], ["country", "level"])).fit(frame, y)
     assert_same(model, rows)
     assert [one.name for one in session_of(model).get_inputs()] == ["amount", "age", "country", "level"]
+
+
+def with_none(frame):
+    """Its countries as objects, None where they are missing, as frames had them before pandas had texts."""
+    countries = [None if value != value else value for value in frame["country"].tolist()]
+    return frame.assign(country=pd.Series(countries, frame.index, dtype=object))
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name != "imputed"])
+def test_encoders_of_text_with_none(name, table):
+    """None is a category to scikit-learn, and to an ordinal encoder not the missing one."""
+    frame, y, rows, _ = table
+    model = model_of(NUMBERS, ("text", ENCODERS[name], ["country", "level"])).fit(with_none(frame), y)
+    encoder = model[0].named_transformers_["text"]
+    encoder = encoder[0] if hasattr(encoder, "steps") else encoder
+    assert None in encoder.categories_[0].tolist()
+    assert_same(model, with_none(rows))
+
+
+@pytest.mark.parametrize("name", ["imputed", "ordinal"])
+def test_none_that_a_graph_cannot_tell_from_nan_is_refused(name, table):
+    """None that an imputer of nan has left, and None beside nan."""
+    frame, y, _, _ = table
+    frame = with_none(frame)
+    if name == "ordinal":
+        frame.loc[1, "country"] = np.nan
+        assert {type(value) for value in frame["country"]} == {str, float, type(None)}
+    model = model_of(NUMBERS, ("text", ENCODERS[name], ["country", "level"])).fit(frame, y)
+    with pytest.raises(TypeError, match=r"None in its training rows.*frame\.fillna\(np\.nan\)"):
+        session_of(model)
 
 
 @pytest.mark.filterwarnings("ignore:Found unknown categories")

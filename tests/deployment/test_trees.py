@@ -58,6 +58,35 @@ def test_forests_and_their_thresholds(name, method, rows):
     assert_same(model.estimator_, on_splits(X), tolerance=1e-13)
 
 
+def numbers_of_roots(model):
+    """The numbers that both ways of each root have in a graph, be it of a leaf or of a node."""
+    (node,) = [one for one in to_onnx(model).graph.node if one.op_type == "TreeEnsemble"]
+    given = {one.name: np.array(one.ints) for one in node.attribute}
+    return [given[f"nodes_{way}nodeids"][given["tree_roots"]] for way in ("true", "false")]
+
+
+def with_trees_of_one_leaf(X, y):
+    forest = GradientBoostingClassifier(n_estimators=6, min_impurity_decrease=0.03, random_state=0).fit(X, y)
+    sizes = [tree.tree_.node_count for tree in forest.estimators_[:, 0]]
+    assert min(sizes) == 1 < max(sizes)
+    return forest
+
+
+def with_a_leaf_left_of_the_second_root(X, y):
+    """In whose graph that leaf and the node on the right would have the same number."""
+    forests = (RandomForestClassifier(3, max_leaf_nodes=3, random_state=seed).fit(X, y) for seed in range(100))
+    return next(forest for forest in forests if forest.estimators_[1].tree_.children_left[1] < 0)
+
+
+@pytest.mark.parametrize("make", [with_trees_of_one_leaf, with_a_leaf_left_of_the_second_root])
+def test_roots_do_not_look_like_leaves(make, rows):
+    """To runtimes before 1.24 they do if both ways have the same number, even of a leaf and of a node."""
+    forest = make(*rows)
+    assert_same(forest, rows[0])
+    left, right = numbers_of_roots(forest)
+    assert (left != right).all()
+
+
 def test_an_objective_of_the_top_inside_lightgbm(rows):
     X, y = rows
     model = NeymanPearsonClassifier(lightgbm(objective=objective("TauFPL", tau=0.1)), max_fpr=0.1, random_state=0)

@@ -73,18 +73,20 @@ def _grouped(encoder: Any, j: int, *, without_missing: bool = False) -> NDArray[
     """The number of each category after infrequent ones are joined."""
     if _has_infrequent(encoder, j):
         return np.asarray(encoder._default_to_infrequent_mappings[j], dtype=np.int64)
-    n_missing = sum(map(is_missing, encoder.categories_[j].tolist())) if without_missing else 0
+    n_missing = sum(map(is_scalar_nan, encoder.categories_[j].tolist())) if without_missing else 0
     return np.arange(len(encoder.categories_[j]) - n_missing)
 
 
 def ordinal(graph: Graph, encoder: Any, rows: Rows) -> Rows:
-    """The number of each category."""
+    """The number of each category; to scikit-learn nan is a missing one here, and None one like any other."""
     parts = []
     unknown = encoder.unknown_value if encoder.handle_unknown == "use_encoded_value" else np.nan
     for j, column in enumerate(rows.columns()):
         categories = encoder.categories_[j]
         numbers = np.full(len(categories), float(encoder.encoded_missing_value))
-        numbers[[not is_missing(value) for value in categories.tolist()]] = _grouped(encoder, j, without_missing=True)
+        numbers[[not is_scalar_nan(value) for value in categories.tolist()]] = _grouped(
+            encoder, j, without_missing=True
+        )
         known = _is_category(graph, column, categories)
         number = _chosen(graph, known, numbers[:, None], np.array([unknown], dtype=np.float64))
         parts.append(Rows.of_matrix(graph, number, 1))
@@ -125,7 +127,13 @@ def _numbers_of_texts(column: Column, categories: NDArray[Any]) -> dict[str, int
     """The number of the category of each text that stands for one."""
     values = categories.tolist()
     texts = {value: number for number, value in enumerate(values) if not is_missing(value)}
-    missing = next((number for number, value in enumerate(values) if is_missing(value)), None)
+    of_missing = [number for number, value in enumerate(values) if is_missing(value)]
+    if len(of_missing) > 1 or (of_missing and MISSING not in column.spellings.values()):
+        raise TypeError(
+            "a column of text has None in its training rows, which scikit-learn tells apart from nan (an imputer of "
+            "nan leaves None) and a graph of ONNX does not; write nan in place of None: frame.fillna(np.nan)"
+        )
+    missing = of_missing[0] if of_missing else None
     for spelling, meant in column.spellings.items():
         number = missing if meant is MISSING else texts.get(meant)
         if spelling in texts and number not in (None, texts[spelling]):

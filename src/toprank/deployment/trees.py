@@ -257,19 +257,31 @@ def _summed(graph: Graph, trees: list[Tree], rows: str) -> str:
 
 
 def _append(columns: dict[str, list[Any]], leaves: list[float], tree: Tree) -> None:
-    """Add the nodes of a tree to those of all; a tree of one leaf gets a node with that leaf on both sides."""
+    """Add the nodes of a tree to those of all.
+
+    Where both ways of a root have the same number, be it that of a leaf and of a node, onnxruntime before 1.24 takes it
+    for a leaf and gives wrong scores. So a tree of one leaf gets two, and of other trees leaves may be moved by one.
+    """
+    if len(tree.left) == 1:
+        tree = _of_two_leaves(float(tree.value[0]))
     is_leaf = tree.left < 0
     first, first_leaf = len(columns["splits"]), len(leaves)
     place = np.where(is_leaf, first_leaf + np.cumsum(is_leaf) - 1, first + np.cumsum(~is_leaf) - 1)
+    if place[tree.left[0]] == place[tree.right[0]]:
+        leaves.append(0.0)  # which no way leads to
+        place[is_leaf] += 1
     inner = np.flatnonzero(~is_leaf)
     leaves += tree.value[is_leaf].tolist()
-    if not len(inner):
-        inner, left, right = np.array([0]), np.array([0]), np.array([0])
-    else:
-        left, right = tree.left[inner], tree.right[inner]
     columns["featureids"] += np.maximum(tree.feature[inner], 0).tolist()
     columns["splits"] += tree.threshold[inner].tolist()
     columns["missing"] += np.asarray(tree.missing_left)[inner].astype(int).tolist()
-    for way, children in (("true", left), ("false", right)):
+    for way, children in (("true", tree.left[inner]), ("false", tree.right[inner])):
         columns[f"{way}nodeids"] += place[children].tolist()
         columns[f"{way}leafs"] += is_leaf[children].astype(int).tolist()
+
+
+def _of_two_leaves(value: float) -> Tree:
+    """A tree of one value."""
+    is_root, zeros = np.array([True, False, False]), np.zeros(3, np.int64)
+    left, right = np.where(is_root, 1, -1), np.where(is_root, 2, -1)
+    return Tree(zeros, zeros, left, right, zeros, np.full(3, value))
