@@ -84,9 +84,8 @@ def ordinal(graph: Graph, encoder: Any, rows: Rows) -> Rows:
     for j, column in enumerate(rows.columns()):
         categories = encoder.categories_[j]
         numbers = np.full(len(categories), float(encoder.encoded_missing_value))
-        numbers[[not is_scalar_nan(value) for value in categories.tolist()]] = _grouped(
-            encoder, j, without_missing=True
-        )
+        has_number = [not is_scalar_nan(value) for value in categories.tolist()]
+        numbers[has_number] = _grouped(encoder, j, without_missing=True)
         known = _is_category(graph, column, categories)
         number = _chosen(graph, known, numbers[:, None], np.array([unknown], dtype=np.float64))
         parts.append(Rows.of_matrix(graph, number, 1))

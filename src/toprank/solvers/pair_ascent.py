@@ -143,7 +143,8 @@ class _PairSolver:
             dual = self._step(newest, inner_tol, least)
             # 4. The lower bound, and the best point.
             if dual is not None:
-                newest = self._certify(dual)
+                may_end = dual.gap() <= self.tol or failures > 0 or incumbent.n_iter >= self.max_iter
+                newest = self._certify(None if may_end else dual)
             previous, gap = gap, incumbent.gap
             incumbent.record()
             # 5. Stop, or go on with more rows.
@@ -258,19 +259,23 @@ class _PairSolver:
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return dual
 
-    def _certify(self, dual: WorkingSetDual) -> Floats:
-        """Step 4; returns the newest scores; if the moves had all rows, those that they left will do before the end."""
-        problem = self.problem
+    def _certify(self, dual: WorkingSetDual | None) -> Floats:
+        """Step 4; returns the newest scores: those that moves of all rows left in a dual, if one is given.
+
+        Each move may have added an error to them, which the bound allows for.
+        """
+        problem, n_errors = self.problem, 1
         self._make_feasible()
         c = self._row_weights() / problem.alpha
-        if dual.size == self.products.n and dual.gap() > self.tol:
+        if dual is not None and dual.size == self.products.n:
             scores: Floats = dual.scores[self.working.index_of]
+            n_errors += self.incumbent.n_iter
         else:
             scores = self.products.product(c)
             self.recorder.passes += 2  # one for w, one for the scores
         self.products.remembered["certified"] = c, scores
         squared, best, known = float(c @ scores), self.incumbent, self._dual_point()
-        squared_norm = (squared + rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
+        squared_norm = (squared + n_errors * rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
         best.raise_bound(problem.dual_value(known, squared_norm)[0], known)
         best.advance(c, scores, (float(best.coef @ best.scores), float(best.coef @ scores), squared))
         return scores
