@@ -46,7 +46,8 @@ def test_program_is_the_dual_with_some_multipliers_eliminated(by, capped, n_doub
     caps = np.full(k, 0.15) if capped else None
     elimination = Elimination(part_of(rows @ rows.T), np.arange(m), bend[:m], 1.0, n)
     places, none = elimination.places(np.r_[m:n], part_of(rows @ rows.T)), np.zeros(0, int)
-    program = ThresholdProgram(elimination, places, -signs[m:], bend[m:], (slopes[:m], slopes[m:]), fixed, none)
+    at_zero = (slopes[:m], slopes[m:]), (np.zeros(m), np.zeros(n - m))
+    program = ThresholdProgram(elimination, places, -signs[m:], bend[m:], *at_zero, fixed, none)
     z, level = program.solve(np.r_[np.zeros(n_doubtful), np.ones(k)], caps, 1e-8)
     assert (level == 0) == (by == "active sets")
 
@@ -97,7 +98,8 @@ def test_what_is_projected_out_was_never_eliminated(rng):
     for kept, out in ((np.setdiff1d(np.arange(m), dropped), dropped[:0]), (np.arange(m), dropped)):
         elimination = Elimination(part_of(products), kept, np.zeros(len(kept)), 1.0, n)
         places, both = elimination.places(some, part_of(products)), (slopes[kept], slopes[some])
-        programs.append(ThresholdProgram(elimination, places, signs, np.zeros(len(some)), both, 0.3, out))
+        zero = np.zeros(len(kept)), np.zeros(len(some))
+        programs.append(ThresholdProgram(elimination, places, signs, zero[1], both, zero, 0.3, out))
     without, projected = programs
     np.testing.assert_allclose(projected.H, without.H, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(projected.q, without.q, rtol=1e-9, atol=1e-9)
@@ -114,7 +116,8 @@ def test_programs_of_rows_that_are_nearly_alike(rng):
     kept, some = np.arange(30), np.r_[30:90]
     elimination = Elimination(part_of(products), kept, np.full(30, 1e-2), 1.0, 90)
     places, slopes = elimination.places(some, part_of(products)), (np.ones(30), 0.3 * np.sin(9 * x[30:]))
-    program = ThresholdProgram(elimination, places, np.ones(60), np.zeros(60), slopes, 0.0, kept[:0])
+    zero = np.zeros(30), np.zeros(60)
+    program = ThresholdProgram(elimination, places, np.ones(60), zero[1], slopes, zero, 0.0, kept[:0])
 
     def value(z):
         return 0.5 * z @ program.H @ z - program.q @ z
@@ -140,7 +143,8 @@ def test_rows_without_entries_share_their_multiplier(rng, monkeypatch):
     elimination = Elimination(part_of(products), kept, np.full(20, 5.0), 1.0, 60)
     places = elimination.places(some, part_of(products))
     slopes = np.ones(20), np.repeat([0.0, 1.0], [35, 5])
-    program = ThresholdProgram(elimination, places, np.ones(40), np.zeros(40), slopes, 0.0, kept[:0])
+    zero = np.zeros(20), np.zeros(40)
+    program = ThresholdProgram(elimination, places, np.ones(40), zero[1], slopes, zero, 0.0, kept[:0])
     monkeypatch.setattr(threshold_program, "_InteriorPoint", None)  # not called
     z, level = program.solve(np.full(40, 0.1), None, 1e-9)
     assert level == 0

@@ -212,15 +212,22 @@ def _sum_over_blocks(product: Callable[[slice], Floats], n_rows: int, n_columns:
     return total
 
 
+# Routines of both precisions, and the first guard against singularity.
+_IN_DOUBLE = lapack.dpotrf, lapack.dpotrs, lapack.dtrtrs, blas.dtrsm, 1e-14
+_IN_SINGLE = lapack.spotrf, lapack.spotrs, lapack.strtrs, blas.strsm, 1e-6
+
+
 class Cholesky:
     """Factor of a positive semidefinite matrix, of which the lower triangle is read, guarded against singularity.
 
     The matrix is scaled to a unit diagonal first. If it is not numerically positive definite, a growing multiple of the
     identity is added: a solver with a line search then takes a safe, slightly shorter step. With `in_place` both
-    triangles are given, and overwritten, which saves two copies.
+    triangles are given, and overwritten, which saves two copies; then a matrix of single precision has such a factor.
     """
 
     def __init__(self, H: Floats, *, in_place: bool = False) -> None:
+        routines = _IN_SINGLE if in_place and H.dtype == np.float32 else _IN_DOUBLE
+        self._potrf, self._potrs, self._trtrs, self._trsm, self._least_guard = routines
         diagonal = H.diagonal()
         self.scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         if in_place:
@@ -230,10 +237,10 @@ class Cholesky:
         guard = 0.0
         while True:
             matrix = scaled if guard == 0 else scaled + guard * np.eye(len(H))
-            self.factor, failed = lapack.dpotrf(matrix, lower=1)
+            self.factor, failed = self._potrf(matrix, lower=1)
             if not failed:
                 break
-            guard = max(1e-14, 100 * guard)
+            guard = max(self._least_guard, 100 * guard)
 
     def _factorise_in_place(self, H: Floats) -> None:
         """Of a matrix by rows the lower triangle survives: LAPACK reads it by columns, and writes to the upper one."""
@@ -241,10 +248,10 @@ class Cholesky:
         H *= self.scale[:, None]
         guard = 0.0
         while True:
-            self.factor, failed = lapack.dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
+            self.factor, failed = self._potrf(H.T, lower=1, clean=0, overwrite_a=1)
             if not failed:
                 break
-            guard = max(1e-14, 100 * guard)
+            guard = max(self._least_guard, 100 * guard)
             below = np.tril(H, -1)
             np.add(below, below.T, out=H)
             np.fill_diagonal(H, 1.0 + guard)
@@ -252,20 +259,20 @@ class Cholesky:
     def solve(self, right: Floats) -> Floats:
         """Solve for one right-hand side, or for several as columns."""
         scale = self.scale if right.ndim == 1 else self.scale[:, None]
-        solution, _ = lapack.dpotrs(self.factor, scale * right, lower=1)
+        solution, _ = self._potrs(self.factor, scale * right, lower=1)
         return np.asarray(scale * solution)
 
     def half_solve(self, right: Floats) -> Floats:
         """L⁻¹ times some columns, where the matrix is L Lᵀ: half of the work of `solve`."""
-        half, _ = lapack.dtrtrs(self.factor, self.scale[:, None] * right, lower=1)
+        half, _ = self._trtrs(self.factor, self.scale[:, None] * right, lower=1)
         return np.asarray(half)
 
     def half_solve_rows(self, right: Floats, out: Floats) -> None:
         """The same of columns that are given as rows, and as rows of a contiguous array: without a copy."""
         np.multiply(right, self.scale, out=out)
-        blas.dtrsm(1.0, self.factor, out.T, lower=1, overwrite_b=1)
+        self._trsm(1.0, self.factor, out.T, lower=1, overwrite_b=1)
 
     def back_solve(self, half: Floats) -> Floats:
         """The other half of the work: L⁻ᵀ times a vector."""
-        solution, _ = lapack.dtrtrs(self.factor, half, lower=1, trans=1)
+        solution, _ = self._trtrs(self.factor, half, lower=1, trans=1)
         return np.asarray(self.scale * solution)

@@ -25,7 +25,7 @@ from scipy.linalg import blas, lapack
 from toprank.arrays import Floats, Mask, Rows
 
 # Guesses after which there is no hope; guesses in a row that may have no fewer changes, and changes that are a handful.
-_GUESSES, _PATIENCE, _HANDFUL = 40, 2, 20
+_GUESSES, _PATIENCE, _HANDFUL = 22, 2, 20
 # Share of the largest slope at zero below which a slope is rounding, and mass below which no free b is left.
 _NO_SLOPE, _NO_MASS = 1e-10, 1e-9
 # Share of the largest slope at zero up to which the best z of an active set is known, and share of the rows of a system
@@ -146,7 +146,7 @@ class _Systems:
         is_wanted[self._rows] = False
         new = np.flatnonzero(is_wanted)
         if not len(self._rows) or len(new) + len(gone) > _BORDER * len(rows):
-            self._factor, failed = lapack.dpotrf(self.H[rows].take(rows, axis=1).T, lower=1, clean=0, overwrite_a=1)
+            self._factor, failed = lapack.dpotrf(self.H[np.ix_(rows, rows)].T, lower=1, clean=0, overwrite_a=1)
             if failed:
                 self._rows = rows[:0]
                 return None

@@ -34,6 +34,9 @@ _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 _FIRST_SHARE, _FIRST_MOVES, _LATER_SHARE = 4.0, 0.5, 1.5
 # Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
 _ROUNDS, _EXACTNESS = 8, 1e-3
+# Single precision pays from so many eliminated positives on, for a gap of at least so much, where the rounding of their
+# products is at most such a part of the least curvature of the loss; and the number of the first proximal term then.
+_MANY, _SINGLE_GAP, _SINGLE_ROUNDING, _SINGLE_LEVEL = 400, 5e-6, 0.01, 2
 # Share of the sure positives up to which others may be eliminated, and part of a gap that the same program may leave.
 _CHANGES, _PROGRESS = 0.15, 0.5
 
@@ -45,13 +48,15 @@ class ProgramStep:
        bounds in an earlier round, and those at one that may want to leave it are doubtful, the others stay where they
        are. The b are those that are not zero, and those of the rows next to them and above.
     2. The program. The factor of the eliminated positives is kept as long as most of these stay the same: what is no
-       longer to be eliminated is projected out, what would be by now is doubtful.
+       longer to be eliminated is projected out, what would be by now is doubtful. Where they are many, and the gap that
+       is asked for is not tiny, it is of single precision, as long as that gets on.
     3. The dual is quadratic along the segment to the point found, so that the best of it is known in closed form.
     4. Stop at the gap that is asked for, or if the next program is the last one again.
     """
 
     def __init__(self) -> None:
         self.share, self.level, self._moves = _FIRST_SHARE, 0, _FIRST_MOVES
+        self.may_be_single, self.is_single = True, False
 
     @property
     def settles(self) -> bool:
@@ -70,6 +75,7 @@ class ProgramStep:
     def __call__(self, dual: WorkingSetDual, tol: float, scores: Floats | None = None) -> None:
         """Make a step towards a relative gap of `tol`; of the first program, `scores` may say which rows take part."""
         self.share, self._moves = _LATER_SHARE, 0.0
+        self.may_be_single = self.may_be_single and tol >= _SINGLE_GAP
         left, last, gap = _may_leave(dual), None, np.inf
         for _ in range(_ROUNDS):
             # 1. Who takes part.
@@ -88,8 +94,11 @@ class ProgramStep:
             _move(dual, u, b)
             # 4. Stop, or go on.
             last, previous, gap = parts, gap, dual.gap()
-            if gap <= tol or (not outside.any() and (not self.settles or (is_last and gap > _PROGRESS * previous))):
+            stalls = not outside.any() and (not self.settles or (is_last and gap > _PROGRESS * previous))
+            if gap <= tol or (stalls and not self.is_single):
                 return
+            if stalls:
+                self.may_be_single, self.level = False, 0
             left |= outside
 
     @staticmethod
@@ -143,7 +152,8 @@ class ProgramStep:
 
         These are the ones that had to be put back onto a bound, and where there are any, those near one.
         """
-        elimination, number = _elimination_for(dual, sure)
+        elimination, number = _elimination_for(dual, sure, self.may_be_single)
+        self.is_single = elimination.is_single
         is_sure = sure[number]
         doubtful = doubtful | sure
         doubtful[number[is_sure]] = False
@@ -151,7 +161,8 @@ class ProgramStep:
         program = _program(dual, elimination, number, is_sure, some, rows)
         caps = dual.caps[rows] if dual.terms.has_caps else None
         start = np.concatenate([u[some], b[rows]])
-        z, self.level = program.solve(start, caps, _EXACTNESS * tol, max(self.level - 1, 0))
+        least = _SINGLE_LEVEL if elimination.is_single else 0
+        z, self.level = program.solve(start, caps, _EXACTNESS * tol, max(self.level - 1, least))
         on_rows = z[len(some) :]
         if not np.isfinite(z).all() or not on_rows.any():
             return None
@@ -205,14 +216,22 @@ def _remembered_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows
     return (last, numbers) if changes <= _CHANGES * n_same else None
 
 
-def _elimination_for(dual: WorkingSetDual, sure: Mask) -> tuple[Elimination, Rows]:
+def _elimination_for(dual: WorkingSetDual, sure: Mask, may_be_single: bool) -> tuple[Elimination, Rows]:
     """The last elimination if it is of use, else that of the sure positives; and its numbers."""
-    if (remembered := _remembered_for(dual, sure)) is not None:
+    remembered = _remembered_for(dual, sure)
+    if remembered is not None and (may_be_single or not remembered[0].is_single):
         return remembered
-    bend = dual.surrogate.width / dual.share[sure]
-    elimination = Elimination(_products_of(dual), dual.positives[sure], bend, dual.alpha, dual.size)
+    bend, rows = dual.surrogate.width / dual.share[sure], dual.positives[sure]
+    is_single = may_be_single and _serves_in_single(bend, dual.diagonal[rows] / dual.alpha)
+    elimination = Elimination(_products_of(dual), rows, bend, dual.alpha, dual.size, is_single=is_single)
     dual.working.remembered["elimination"] = elimination
     return elimination, np.flatnonzero(sure)
+
+
+def _serves_in_single(bend: Floats, squares: Floats) -> bool:
+    """Whether a factor in single precision is faster, and exact enough to lead to the optimum in a few programs."""
+    rounding = float(np.finfo(np.float32).eps) * float(squares.sum())
+    return len(bend) >= _MANY and rounding <= _SINGLE_ROUNDING * float(bend.min())
 
 
 def _products_of(dual: WorkingSetDual) -> Callable[[Rows, Rows], Floats]:
@@ -234,14 +253,13 @@ def _program(
     bend = np.concatenate([dual.surrogate.width / dual.share[some], dual.d[rows] / dual.scalars[DELTA]])
     signs = np.ones(len(members))
     signs[:m] = -1.0
-    fixed, kept = np.zeros(dual.size), np.full(len(dual.u), True)
-    kept[some] = kept[number[is_sure]] = False
-    fixed[dual.positives[kept]] = dual.u[kept]
-    scores, shift = dual.combination(fixed / dual.alpha), dual.surrogate.shift
-    slopes = np.concatenate([shift - scores[members[:m]], scores[members[m:]] + dual.terms.e])
-    of_eliminated, dropped = shift - scores[elimination.rows], np.flatnonzero(~is_sure)
-    places = elimination.places(members, _products_of(dual))
-    return ThresholdProgram(elimination, places, signs, bend, (of_eliminated, slopes), float(fixed.sum()), dropped)
+    left_out = np.full(len(dual.u), True)
+    left_out[some] = left_out[number[is_sure]] = False
+    on_positives, on_thresholds = dual.slopes()
+    slopes = on_positives[number], np.concatenate([on_positives[some], on_thresholds[rows]])
+    base = np.where(is_sure, dual.u[number], 0.0), np.concatenate([dual.u[some], dual.b[rows]])
+    places, fixed = elimination.places(members, _products_of(dual)), float(dual.u[left_out].sum())
+    return ThresholdProgram(elimination, places, signs, bend, slopes, base, fixed, np.flatnonzero(~is_sure))
 
 
 def _move(dual: WorkingSetDual, u: Floats, b: Floats) -> None:
