@@ -274,6 +274,17 @@ def test_few_directions_are_for_the_low_rank_route():
     assert TopPush(kernel="poly", degree=5, coef0=1.0).fit(X, y).solver_ == "pairs"
 
 
+@pytest.mark.parametrize(("d", "solver"), [(1, "low-rank"), (8, "pairs")])
+def test_so_are_smooth_kernels_of_many_rows_and_few_features(d, solver, rng):
+    X = rng.standard_normal((900, d))
+    y = np.abs(X[:, 0]) + 0.5 * rng.standard_normal(900) > 1.2
+    fitted = TopPush(kernel="rbf", gamma=1 / d, alpha=1e-2).fit(X, y)
+    assert fitted.solver_ == solver
+    assert fitted.dual_gap_ <= 1e-4
+    other = TopPush(kernel="rbf", gamma=1 / d, alpha=1e-2, solver={"low-rank": "pairs", "pairs": "low-rank"}[solver])
+    assert other.fit(X, y).objective_ == pytest.approx(fitted.objective_, rel=2e-4)
+
+
 def test_a_stall_of_the_pairs_is_ended_by_the_low_rank_route(monkeypatch):
     monkeypatch.setattr("toprank.solvers.registry._MOVES", 3)
     monkeypatch.setattr("toprank.solvers.registry._MOVES_A_ROW", 0)

@@ -11,7 +11,7 @@ from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.matrices.kernel import Kernel
 from toprank.matrices.threads import one_blas_thread
-from toprank.solvers import low_rank
+from toprank.solvers import low_rank, subspace
 from toprank.solvers import working_set_newton as newton
 from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.low_rank import solve_low_rank
@@ -147,7 +147,7 @@ def test_expensive_bounds_are_computed_only_where_they_are_worth_it(threshold, m
     problem = make_problem(rng, threshold=threshold, n=400, alpha=0.03, cache=SMALL_CACHE)
     plain = solve_low_rank(problem, first_rank=5)
     monkeypatch.setattr(low_rank, "_FEW_VALUES", 0)
-    monkeypatch.setattr(low_rank, "_SAMPLE", 200)
+    monkeypatch.setattr(subspace, "_SAMPLE", 200)
     n_exact = []
     product = problem.gram.product
     monkeypatch.setattr(problem.gram, "product", lambda c: n_exact.append(len(c)) or product(c))

@@ -118,7 +118,7 @@ feature_map_ : callable
 _AUTO = '"auto" takes what fits formulation and data, one after the other where one does not arrive. There are '
 _BOTH: tuple[Matrix, ...] = ("rows", "kernel")
 _SOLVERS = {
-    kind: fill(_AUTO + solver_notes(threshold, matrices) + ".", 116, subsequent_indent="    ")
+    kind: fill(_AUTO + solver_notes(threshold, matrices) + ".", 116, subsequent_indent="    ", break_on_hyphens=False)
     for kind, threshold, matrices in (
         ("mean", TopMean(), _BOTH),
         ("smooth", SurrogateQuantile(0.1, 1.0, get_surrogate("quadratic")), _BOTH),

@@ -21,6 +21,8 @@ _BLOCK_ROWS, _SQUARE_ROWS = 256, 192
 _DEFINITE_ROWS = 300
 # Largest kernel value; with larger ones no solver comes near an optimum, and their squares may overflow.
 _LARGEST = 1e30
+# Part of the rows of a matrix that fits, as one over so many, from which on they are kept when a product needs them.
+_MANY = 8
 # Columns of a tile of a product, and kernel values at hand up to which threads take longer to start than they save.
 _TILE_COLUMNS, _FEW_VALUES = 1024, 1 << 20
 
@@ -189,7 +191,9 @@ class Gram:
         cached = self._slot_of[rows] >= 0
         if not self._whole and not self._is_callable and columns is None:
             missing = rows[~cached]
-            if 0 < len(missing) <= self._n_slots - self._n_filled:  # there is room, so keep them
+            # where there is room, keep them; but a few in the place of a whole matrix would touch the memory of all
+            are_many = not self._fits or _MANY * len(missing) >= self.n
+            if 0 < len(missing) <= self._n_slots - self._n_filled and are_many:
                 self._load(missing, keep=rows)
                 cached[:] = True
         for known in (True, False):

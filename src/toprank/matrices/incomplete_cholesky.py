@@ -119,7 +119,7 @@ class IncompleteCholesky:
         old, rank, n = self.rank, self.rank + len(new), self.gram.n
         if not len(new):
             return
-        kernel_rows, known = self.gram.rows(new), self._transposed[:old, new].T.copy()
+        kernel_rows, known = self.gram.between(new, np.arange(n)), self._transposed[:old, new].T.copy()
 
         def fill(tile: slice) -> Floats:
             left = kernel_rows[:, tile].astype(np.float64) - known @ self._transposed[:old, tile]

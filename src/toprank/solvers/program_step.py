@@ -15,7 +15,7 @@ from toprank.formulations.thresholds import within_caps
 from toprank.solvers._pair_state import DELTA
 from toprank.solvers.pair_dual import WorkingSetDual
 from toprank.solvers.pair_newton import COST_OF_MOVE
-from toprank.solvers.threshold_program import PROXIMITIES, Elimination, ThresholdProgram
+from toprank.solvers.threshold_program import PROXIMITIES, Elimination, Program, ThresholdProgram
 
 # Rows without a multiplier that take part: so many and a share of those with one, and where more of them are above the
 # threshold, at most so large a share.
@@ -54,6 +54,9 @@ class ProgramStep:
     4. Stop at the gap that is asked for, or if the next program is the last one again.
     """
 
+    most_share = _MOST_SHARE
+    is_exact = True
+
     def __init__(self) -> None:
         self.share, self.level, self._moves = _FIRST_SHARE, 0, _FIRST_MOVES
         self.may_be_single, self.is_single = True, False
@@ -83,7 +86,7 @@ class ProgramStep:
             s = (dual.scores if scores is None or last is not None else scores)[dual.thresholds]
             parts = sure, left | self._is_doubtful(dual), self._threshold_rows(dual, s)
             is_last = last is not None and all(map(np.array_equal, parts, last))
-            if not sure.any() or (is_last and not self.level):
+            if not sure.any() or (is_last and not self.level and self.is_exact):
                 return
             # 2. The program.
             found = self._solution(dual, *parts, tol)
@@ -121,7 +124,7 @@ class ProgramStep:
         n_more = _MORE_ROWS + int(_MORE_SHARE * len(with_b))
         if self.settles:
             n_above = int(np.count_nonzero(s[others] > level))
-            n_more = max(n_more, min(n_above, int(_MOST_SHARE * len(with_b))))
+            n_more = max(n_more, min(n_above, int(self.most_share * len(with_b))))
         if dual.terms.has_caps:
             reached = dual.caps[with_b].sum() + np.cumsum(dual.caps[others])
             n_more = max(n_more, int(np.searchsorted(reached, _CAPS)) + 1)
@@ -141,7 +144,7 @@ class ProgramStep:
             if not len(new) or not (sure & ~outside).any():
                 break
             u[new] = beyond
-            rows = np.union1d(rows, _rows_above(dual, u, b))
+            rows = np.union1d(rows, self._rows_above(dual, u, b))
             u = np.clip(u, 0.0, dual.top)
         return u, b, outside
 
@@ -152,16 +155,10 @@ class ProgramStep:
 
         These are the ones that had to be put back onto a bound, and where there are any, those near one.
         """
-        elimination, number = _elimination_for(dual, sure, self.may_be_single)
-        self.is_single = elimination.is_single
-        is_sure = sure[number]
-        doubtful = doubtful | sure
-        doubtful[number[is_sure]] = False
-        some = np.flatnonzero(doubtful)
-        program = _program(dual, elimination, number, is_sure, some, rows)
+        program, number, is_sure, some = self._program(dual, sure, doubtful, rows)
         caps = dual.caps[rows] if dual.terms.has_caps else None
         start = np.concatenate([u[some], b[rows]])
-        least = _SINGLE_LEVEL if elimination.is_single else 0
+        least = _SINGLE_LEVEL if self.is_single else 0
         z, self.level = program.solve(start, caps, _EXACTNESS * tol, max(self.level - 1, least))
         on_rows = z[len(some) :]
         if not np.isfinite(z).all() or not on_rows.any():
@@ -178,15 +175,31 @@ class ProgramStep:
         b[rows] = on_rows * (total / float(on_rows.sum()))
         return u, within_caps(b, dual.caps * total, total), number[is_beyond], found[is_beyond]
 
+    def _program(
+        self, dual: WorkingSetDual, sure: Mask, doubtful: Mask, rows: Rows
+    ) -> tuple[Program, Rows, Mask, Rows]:
+        """The program, the positives of its elimination, which of them are sure, and the ones that are doubtful."""
+        elimination, number = _elimination_for(dual, sure, self.may_be_single)
+        self.is_single, is_sure = elimination.is_single, sure[number]
+        doubtful = doubtful | sure
+        doubtful[number[is_sure]] = False
+        some = np.flatnonzero(doubtful)
+        places = elimination.places(members_of(dual, some, rows), _products_of(dual))
+        terms = terms_of(dual, number, is_sure, some, rows)
+        return ThresholdProgram(elimination, places, *terms, np.flatnonzero(~is_sure)), number, is_sure, some
 
-def _rows_above(dual: WorkingSetDual, u: Floats, b: Floats) -> Rows:
-    """Threshold rows above those that share the threshold at a point, the highest ones if they are many."""
-    weights = np.zeros(dual.size)
-    weights[dual.positives] = u
-    weights[dual.thresholds] -= b * (float(u.sum()) / float(b.sum()))
-    s, with_b = dual.combination(weights / dual.alpha)[dual.thresholds], np.flatnonzero(b)
-    above = np.flatnonzero((b == 0) & (s > float(np.median(s[with_b]))))
-    return above[np.argsort(-s[above], kind="stable")[: _MORE_ROWS + int(_MORE_SHARE * len(with_b))]]
+    def _combination(self, dual: WorkingSetDual, weights: Floats) -> Floats:
+        """Products of all rows with a weighted sum of them, to find rows by."""
+        return dual.combination(weights)
+
+    def _rows_above(self, dual: WorkingSetDual, u: Floats, b: Floats) -> Rows:
+        """Threshold rows above those that share the threshold at a point, the highest ones if they are many."""
+        weights = np.zeros(dual.size)
+        weights[dual.positives] = u
+        weights[dual.thresholds] -= b * (float(u.sum()) / float(b.sum()))
+        s, with_b = self._combination(dual, weights / dual.alpha)[dual.thresholds], np.flatnonzero(b)
+        above = np.flatnonzero((b == 0) & (s > float(np.median(s[with_b]))))
+        return above[np.argsort(-s[above], kind="stable")[: _MORE_ROWS + int(_MORE_SHARE * len(with_b))]]
 
 
 def _lacks(dual: WorkingSetDual) -> Floats:
@@ -245,21 +258,28 @@ def _products_of(dual: WorkingSetDual) -> Callable[[Rows, Rows], Floats]:
     return products
 
 
-def _program(
-    dual: WorkingSetDual, elimination: Elimination, number: Rows, is_sure: Mask, some: Rows, rows: Rows
-) -> ThresholdProgram:
-    """The program; `number` are the positives of the elimination, of which not all are sure, `some` the doubtful."""
-    m, members = len(some), np.concatenate([dual.positives[some], dual.thresholds[rows]])
+def members_of(dual: WorkingSetDual, some: Rows, rows: Rows) -> Rows:
+    """The rows of z in a program: those of some positives and of some threshold rows."""
+    return np.concatenate([dual.positives[some], dual.thresholds[rows]])
+
+
+def terms_of(
+    dual: WorkingSetDual, number: Rows, is_sure: Mask, some: Rows, rows: Rows
+) -> tuple[Floats, Floats, tuple[Floats, Floats], tuple[Floats, Floats], float]:
+    """Signs, curvatures of the loss, slopes, base and fixed sum of a program, which its elimination does not decide.
+
+    `number` are the positives of the elimination, of which not all are sure, and `some` are the doubtful ones.
+    """
+    m = len(some)
     bend = np.concatenate([dual.surrogate.width / dual.share[some], dual.d[rows] / dual.scalars[DELTA]])
-    signs = np.ones(len(members))
+    signs = np.ones(m + len(rows))
     signs[:m] = -1.0
     left_out = np.full(len(dual.u), True)
     left_out[some] = left_out[number[is_sure]] = False
     on_positives, on_thresholds = dual.slopes()
     slopes = on_positives[number], np.concatenate([on_positives[some], on_thresholds[rows]])
     base = np.where(is_sure, dual.u[number], 0.0), np.concatenate([dual.u[some], dual.b[rows]])
-    places, fixed = elimination.places(members, _products_of(dual)), float(dual.u[left_out].sum())
-    return ThresholdProgram(elimination, places, signs, bend, slopes, base, fixed, np.flatnonzero(~is_sure))
+    return signs, bend, slopes, base, float(dual.u[left_out].sum())
 
 
 def _move(dual: WorkingSetDual, u: Floats, b: Floats) -> None:

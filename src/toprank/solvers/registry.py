@@ -146,8 +146,8 @@ SOLVERS = (
            needs=(CONVEX, PIECES), options=("cache_size",), turns=(
                Turn(_QUICK, 'before "low-rank", but not for polynomial kernels of few directions, nor with the '
                     f"surrogate quantile for more than {ROWS_IN_MEMORY:,} rows, nor with the largest score and a "
-                    "curved loss where the kernel values exceed `cache_size` and some hundred directions have "
-                    "nearly all of them", _has_kernel_pairs, lambda data: _MOVES + _MOVES_A_ROW * data.n),
+                    "curved loss where few directions have nearly all of the kernel matrix", _has_kernel_pairs,
+                    lambda data: _MOVES + _MOVES_A_ROW * data.n),
            )),
     Solver("apg", "rows", "apg.solve_apg",
            "the TopPush paper: accelerated gradients on the dual, exact projection in linear time",
@@ -163,7 +163,7 @@ SOLVERS = (
            "the framework paper: stochastic gradients on minibatches, with delayed scores for the surrogate quantile",
            options=("random_state",)),
     Solver("low-rank", "kernel", "low_rank.solve_low_rank",
-           '"newton" on a growing factor of the kernel matrix; for a largest score proximal points of the dual',
+           '"newton" on a growing factor of the kernel matrix; for a largest score proximal points, then programs',
            "duality gap of the true kernel",
            needs=(CONVEX,), turns=(_ALWAYS,)),
     Solver("dual-cd", "kernel", "dual_cd.solve_dual_cd",

@@ -25,6 +25,7 @@ for y), σ = (−1, 1) and :math:`\ell` the slopes at zero, the u at z and at th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -124,7 +125,56 @@ class Elimination:
         self._left[:old, old:size] = left[:, :old].T
 
 
-class ThresholdProgram:
+class Program(ABC):
+    """min ½ z·Hz − q·z, where the first `n_doubtful` entries of z are y, and `curvature` is that of each z."""
+
+    H: Floats
+    q: Floats
+    base: tuple[Floats, Floats]
+    epsilon: float
+    offset: float
+
+    def _complete(self, signs: Floats, bend: Floats, squares: Floats, on_level: Floats, slopes: Floats) -> None:
+        """From what is left of the products, in H, to the program: signs, the loss, the level, and q.
+
+        `squares` are the products of the rows with themselves, `on_level` is Gᵀ A⁻¹ 1 without its signs, and `slopes`
+        are those by z at the base, where the eliminated u follow.
+        """
+        self.n_doubtful = n = int(np.count_nonzero(signs < 0))
+        self.v = signs * (1.0 - on_level)
+        # A row without entries has no curvature of its own, but that of the level.
+        self.curvature = np.maximum(squares + bend, self.v**2 / self.epsilon)
+        self.H[np.arange(len(bend)), np.arange(len(bend))] += bend + _GUARD * self.curvature
+        self.H[:n, n:] *= -1.0
+        self.H[n:, :n] *= -1.0
+        blas.dger(1.0, self.v, self.v / self.epsilon, a=self.H.T, overwrite_a=1)
+        self.q = slopes + self.v * (self.offset / self.epsilon) + self.H @ self.base[1]
+
+    def _level(self, change: Floats) -> float:
+        """How far the multiplier of Σu = σ·z moves with z."""
+        return (float(self.v @ change) - self.offset) / self.epsilon
+
+    @abstractmethod
+    def eliminated_at(self, z: Floats) -> Floats:
+        """The best u for z."""
+
+    def solve(self, start: Floats, caps: Floats | None, tol: float, first: int = 0) -> tuple[Floats, int]:
+        """The z of the program, from a start with some positive b, and the proximal term with which guesses settled.
+
+        `first` is the number of the first one to try; beyond the last is the interior-point method, to a relative gap.
+        """
+        diagonal = np.arange(len(self.H))
+        for level in range(first, len(PROXIMITIES)):
+            near = PROXIMITIES[level] * self.curvature
+            self.H[diagonal, diagonal] += near
+            z = solve_by_active_sets(self.H, self.q + near * start, caps, self.n_doubtful, start)
+            self.H[diagonal, diagonal] -= near
+            if z is not None:
+                return z, level
+        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol), len(PROXIMITIES)
+
+
+class ThresholdProgram(Program):
     """The program of some rows, at their places in an elimination, of which the signs are σ.
 
     `bend` is what the loss adds to their curvature, `slopes` are the slopes by u and by z at the point `base` of both,
@@ -145,7 +195,6 @@ class ThresholdProgram:
         dropped: Rows,
     ) -> None:
         self.elimination, self.places, self.signs, self.base = elimination, places, signs, base
-        self.n_doubtful = n = int(np.count_nonzero(signs < 0))
         # What is common to the slopes is the multiplier of Σu = σ·z, nearly: without it little is left to be rounded.
         common = float(np.median(slopes[0]))
         at_base = elimination.factor.half_solve((slopes[0] - common)[:, None])[:, 0]
@@ -157,17 +206,10 @@ class ThresholdProgram:
         self.at_base, self.per_level = self._projected(at_base), self._projected(elimination.ones)
         self.epsilon = float(self.per_level @ self.per_level)
         on_level, on_base = (elimination.halves @ x for x in (self.per_level, self.at_base))
-        self.v = signs * (1.0 - on_level[places])
         lacks = fixed + float(base[0].sum() - signs @ base[1])
         self.offset = lacks + float(self.at_base @ self.per_level)
-        # A row without entries has no curvature of its own, but that of the level.
-        self.curvature = np.maximum(elimination.squares[places] + bend, self.v**2 / self.epsilon)
-        self.H[np.arange(len(places)), np.arange(len(places))] += bend + _GUARD * self.curvature
-        self.H[:n, n:] *= -1.0
-        self.H[n:, :n] *= -1.0
-        blas.dger(1.0, self.v, self.v / self.epsilon, a=self.H.T, overwrite_a=1)
-        self.q = (
-            slopes[1] + signs * (common + on_base[places]) + self.v * (self.offset / self.epsilon) + self.H @ base[1]
+        self._complete(
+            signs, bend, elimination.squares[places], on_level[places], slopes[1] + signs * (common + on_base[places])
         )
 
     def _projected(self, half: Floats) -> Floats:
@@ -176,25 +218,9 @@ class ThresholdProgram:
     def eliminated_at(self, z: Floats) -> Floats:
         """The best u for z."""
         change, on_kept = z - self.base[1], np.zeros(len(self.elimination.halves), self.elimination.dtype)
-        level = (float(self.v @ change) - self.offset) / self.epsilon
         on_kept[self.places] = self.signs * change
-        half = self.at_base + level * self.per_level + self._projected(on_kept @ self.elimination.halves)
+        half = self.at_base + self._level(change) * self.per_level + self._projected(on_kept @ self.elimination.halves)
         return self.base[0] + self.elimination.factor.back_solve(half)
-
-    def solve(self, start: Floats, caps: Floats | None, tol: float, first: int = 0) -> tuple[Floats, int]:
-        """The z of the program, from a start with some positive b, and the proximal term with which guesses settled.
-
-        `first` is the number of the first one to try; beyond the last is the interior-point method, to a relative gap.
-        """
-        diagonal = np.arange(len(self.H))
-        for level in range(first, len(PROXIMITIES)):
-            near = PROXIMITIES[level] * self.curvature
-            self.H[diagonal, diagonal] += near
-            z = solve_by_active_sets(self.H, self.q + near * start, caps, self.n_doubtful, start)
-            self.H[diagonal, diagonal] -= near
-            if z is not None:
-                return z, level
-        return _InteriorPoint(self.H, self.q, caps, self.n_doubtful).run(start, tol), len(PROXIMITIES)
 
 
 class _InteriorPoint:

@@ -8,6 +8,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 from toprank.arrays import Rows
@@ -22,8 +23,9 @@ _ALIKE, _MANY_ROWS = 4.0, 2000
 ROWS_IN_MEMORY = 8000
 # Dense rows, and their features, from which on a system in the features takes longer than all else.
 _ROWS_TO_FACTORISE, _FEATURES_TO_FACTORISE = 1000, 300
-# Rows of a sample of a kernel matrix, and the share of its eigenvalues' sum that those beyond so many may have.
-_SAMPLE, _FEW_DIRECTIONS, _LITTLE = 1000, 250, 0.05
+# Rows of a sample of a kernel matrix, at most; what its directions may leave of the largest diagonal entry; how many
+# of them are few where the matrix does not fit into memory, and how many rows for each are many where it does.
+_SAMPLE, _LITTLE, _FEW_DIRECTIONS, _ROWS_A_DIRECTION = 500, 1e-3, 400, 25
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,19 @@ class Traits:
 
     @cached_property
     def has_few_directions(self) -> bool:
-        """Whether the kernel matrix is not kept as a whole, and some hundred directions have nearly all of it.
+        """Whether few directions have nearly all of the kernel matrix, for a problem that has proximal points.
 
-        Then proximal points on a factor of it are the way to a largest score with a loss of parabolas.
+        Then these and programs on a factor of it are the way. Where the matrix fits into memory, they have to be very
+        few: only then do many rows share the threshold that no pair could tell apart.
         """
         gram = self.problem.gram
-        if gram.fits or not has_proximal_points(self.problem):
+        if not has_proximal_points(self.problem):
             return False
-        some = np.unique(np.linspace(0, gram.n - 1, _SAMPLE).astype(np.intp))
-        values = np.linalg.eigvalsh(gram.between(some, some).astype(np.float64))
-        return bool(values[:-_FEW_DIRECTIONS].sum() <= _LITTLE * values.sum())
+        few = gram.n // _ROWS_A_DIRECTION if gram.fits else _FEW_DIRECTIONS
+        some = np.unique(np.linspace(0, gram.n - 1, min(_SAMPLE, 2 * few)).astype(np.intp))
+        values, largest = gram.between(some, some).astype(np.float64), float(gram.diagonal.max(initial=0.0))
+        rank = lapack.dpstrf(values, lower=1, tol=_LITTLE * largest, overwrite_a=1)[2]
+        return bool(rank <= few and rank < len(some))
 
 
 def unevenness(X: Any) -> float:

@@ -54,6 +54,16 @@ class WorkingSet:
             self.numbers = np.arange(products.n)
             self.index_of, self.place = np.arange(products.n), np.arange(products.n)
 
+    @classmethod
+    def without_products(cls, products: Products) -> WorkingSet:
+        """All rows in their order, and no products of them but those that are asked for."""
+        working = cls.__new__(cls)
+        working.products, working.most_bytes, working.remembered = products, 0.0, {}
+        working.numbers = working.index_of = np.arange(products.n)
+        working.rows = working.buffer = np.empty((0, products.n), products.dtype)
+        working.place, working.next_place = np.full(products.n, -1), 0
+        return working
+
     @property
     def is_complete(self) -> bool:
         """Whether all products are at hand."""
