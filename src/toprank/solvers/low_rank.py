@@ -28,10 +28,12 @@ from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import DualPoint, Solution
 from toprank.solvers.proximal_newton import has_proximal_points, solve_proximal_newton
 from toprank.solvers.smooth_newton import solve_smooth_newton
-from toprank.solvers.subspace import Subspace, default_most_rank
+from toprank.solvers.subspace import Subspace, most_rank_within
 from toprank.solvers.subspace_programs import SubspacePrograms
 from toprank.solvers.working_set_newton import solve_newton
 
+# Bytes that the factor may take.
+_MOST_BYTES, _MOST_BYTES_FOR_PROGRAMS = 400_000_000, 1_000_000_000
 # Directions beyond the largest rank.
 _DIRECTIONS = 30
 # A gap above this is no time for directions, and if the last round left more than that part of it, for pivots.
@@ -58,11 +60,14 @@ def solve_low_rank(
     """Minimise on a growing subspace; the docstrings of the routes have the steps.
 
     `max_iter` counts all Newton steps. The support vectors of `start`, by any kernel solver, are the first pivots;
-    there are `first_rank` of them to begin with and `most_rank` at most, by default as many as fit into 400 MB.
+    there are `first_rank` of them to begin with and `most_rank` at most, by default as many as fit into 400 MB, or 1 GB
+    where programs follow.
     """
-    most = default_most_rank(problem.gram) if most_rank is None else min(most_rank, problem.gram.n)
+    has_programs = has_proximal_points(problem)
+    most = most_rank_within(_MOST_BYTES_FOR_PROGRAMS if has_programs else _MOST_BYTES, problem.gram)
+    most = most if most_rank is None else min(most_rank, problem.gram.n)
     incumbent = Incumbent.from_zero(problem, problem.gram.n, tol, verbose)
-    if has_proximal_points(problem):
+    if has_programs:
         return SubspacePrograms(problem, solve_proximal_newton, incumbent, max_iter, most).run(start, first_rank)
     is_smooth = problem.formulation.threshold.is_implicit
     solve = solve_smooth_newton if is_smooth else solve_newton

@@ -30,15 +30,13 @@ from toprank.solvers.kernel_problem import KernelProblem
 from toprank.solvers.problem import DualPoint, Problem, Solution, relative_gap
 from toprank.solvers.segment import best_on_segment
 
-# Bytes that the factor may take.
-_MOST_BYTES = 400_000_000
 # Rows of the sample that says how much a subspace loses.
 _SAMPLE = 512
 
 
-def default_most_rank(gram: Gram) -> int:
-    """The rank at which the factor takes 400 MB, at most the number of rows."""
-    return max(1, min(gram.n, _MOST_BYTES // (gram.n * int(gram.dtype.itemsize))))
+def most_rank_within(n_bytes: int, gram: Gram) -> int:
+    """The rank at which the factor takes so many bytes, at most the number of rows."""
+    return max(1, min(gram.n, n_bytes // (gram.n * int(gram.dtype.itemsize))))
 
 
 class Subspace:

@@ -39,8 +39,11 @@ _FLOOR = 1.0
 # Rows with a multiplier for each direction beyond which programs would be large, as at the gap of a linear problem many
 # rows share that they will not at the optimum, and the part of the gap to which it is solved again then.
 _ROWS_A_DIRECTION, _TIGHTER = 1.5, 0.3
-# Positives of the sample that says what R adds to the curvature, and how many times that of the loss it may be.
-_SAMPLE, _MOST_CURVATURE = 256, 1.0
+# Positives of the sample that says what R adds to the curvature; how many times that of the loss it may be; and from a
+# rank on, at which a larger one costs more than some more programs.
+_SAMPLE, _MOST_CURVATURE, _LARGE_RANK, _CURVATURE_AT_LARGE = 256, 1.0, 1000, 3.0
+# Rows with a multiplier beyond which there are no programs.
+_MOST_ROWS = 8000
 # Part of a gap that programs leave where they are slow.
 _SLOW = 0.7
 
@@ -114,12 +117,15 @@ class SubspacePrograms(Subspace):
         left = self.problem.gram.between(some, some).astype(np.float64) - features @ features.T
         largest = float(np.linalg.eigvalsh(left)[-1]) * len(positives) / len(some)
         surrogate, share = self.problem.formulation.surrogate.pieces, self.problem.positive_share
-        return largest <= _MOST_CURVATURE * self.problem.alpha * surrogate.width / float(np.median(share))
+        most = _MOST_CURVATURE if self.factor.rank < _LARGE_RANK else _CURVATURE_AT_LARGE
+        return largest <= most * self.problem.alpha * surrogate.width / float(np.median(share))
 
     def _make_programs(self, point: DualPoint) -> DualPoint:
         """Steps 4 and 5; returns the point where they ended, or got slow."""
         incumbent, dual, programs = self.incumbent, self._dual_at(point), FeatureProgramStep(self.factor)
         previous = np.inf
+        if np.count_nonzero(dual.b) > _MOST_ROWS:
+            return point
         while not self._is_over(previous) and incumbent.gap <= _SLOW * previous:
             previous, n_before = incumbent.gap, programs.n_programs
             programs(dual, self.tol)
