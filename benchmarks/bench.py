@@ -185,7 +185,7 @@ def real_cases():
 
 
 def real_kernel_cases():
-    """Kernels on both wines, spambase and larger bands for four C; six penalties in one search against one fit."""
+    """Kernels on larger bands, both wines and spambase for four C; six penalties in one search against one fit."""
     from top_cases import load_case, scaled
 
     from toprank import TopPush, TopSearchCV
@@ -194,6 +194,11 @@ def real_kernel_cases():
     alpha = 1e-3
     ours, peer = TopPush(alpha=alpha, kernel="rbf", gamma=0.2), SVC(C=1 / (alpha * bad.sum()), gamma=0.2)
     yield "kernel, bands 5400 × 5, alpha 0.001", "SVC", _fit(ours, bands, bad), _fit(peer, bands, bad)
+    for d in (2, 3, 10):
+        X, y = curved_bands(5400, d)
+        for C in (0.1, 1.0, 10.0, 100.0):
+            ours, peer = TopPush(alpha=1 / (C * y.sum()), kernel="rbf", gamma=1 / d), SVC(C=C, gamma=1 / d)
+            yield f"kernel, bands 5400 × {d}, C {C:g}", "SVC", _fit(ours, X, y), _fit(peer, X, y)
     for name in ("winequality-white", "winequality-red", "spambase"):
         X, y = load_case(name)
         X, gamma = scaled(X), 0.02 if name == "spambase" else 1 / X.shape[1]

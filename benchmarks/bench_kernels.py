@@ -1,9 +1,10 @@
-"""Kernels: optimality, and 50,000 images.
+"""Kernels: optimality, 50,000 images, and growth with the rows.
 
     python benchmarks/bench_kernels.py optimality | fashion [--sets heart,german] [--C 1]
+    python benchmarks/bench_kernels.py growth [--sets 1000,4000,16000] [--C 1] [--features 5]
 
-Needs TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives. The tables of that paper:
-`python -m benchmarks.tables kernels`; races: `python -m benchmarks.tables races`.
+The first two need TOPRANK_DATA. C is that of the kernel paper: alpha = 1 / (C m), m positives. The tables of that
+paper: `python -m benchmarks.tables kernels`; races: `python -m benchmarks.tables races`.
 """
 
 import argparse
@@ -11,12 +12,15 @@ import json
 import resource
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from hard_sets import curved_bands
 from kernel_models import exact_factor, fashion_parts, paper_models
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 from top_cases import fit, fit_seconds, load_case, scaled
 
 from toprank import PatMat, PatMatNP, TauFPL, TopMeanK, TopPush, TopPushK
@@ -121,12 +125,37 @@ def one_fashion(kind, C):
     }
 
 
+def growth(arguments):
+    """Classes in curved bands, more and more rows: TopPush and SVC by turns, after a fit of few rows."""
+    print(f"curved bands, {arguments.features} features, C = {arguments.C:g}, processor seconds of one fit each")
+    print(f"{'rows':>7} {'solver':>9} {'TopPush':>8} {'gap':>8} {'SVC':>8} {'ratio':>6} {'peak MB':>8}")
+    warnings.simplefilter("ignore")
+    for solver in ("pairs", "low-rank"):
+        TopPush(kernel="rbf", solver=solver).fit(*curved_bands(200, 2))
+    for n in map(int, arguments.sets or (1000, 2000, 4000, 8000, 16_000, 32_000)):
+        X, y = curved_bands(n, arguments.features)
+        gamma, alpha = 1 / arguments.features, 1 / (arguments.C * y.sum())
+        model = TopPush(alpha=alpha, kernel="rbf", gamma=gamma)
+        seconds = []
+        for one in (model, SVC(C=arguments.C, gamma=gamma)):
+            start = time.process_time()
+            one.fit(X, y)
+            seconds.append(time.process_time() - start)
+        ours, peer = seconds
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        line = f"{n:7} {model.solver_:>9} {ours:8.2f} {model.dual_gap_:8.1e} {peer:8.2f} {ours / peer:6.2f} {peak:8.0f}"
+        print(line, flush=True)
+
+
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["optimality", "fashion"])
-    parser.add_argument("--sets", type=lambda text: text.split(","), default=None, help="for fashion the models")
-    parser.add_argument("--C", type=float, default=1.0, help="of fashion")
+    parser.add_argument("part", choices=["optimality", "fashion", "growth"])
+    parser.add_argument(
+        "--sets", type=lambda text: text.split(","), default=None, help="models of fashion, rows of growth"
+    )
+    parser.add_argument("--C", type=float, default=1.0, help="of fashion and growth")
+    parser.add_argument("--features", type=int, default=5, help="of growth")
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     globals()[arguments.part](arguments)

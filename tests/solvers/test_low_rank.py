@@ -255,10 +255,12 @@ def test_limit_of_iterations(rng):
     assert solution.n_iter <= 3
 
 
-def test_default_rank_bounds_the_memory():
+def test_the_most_rank_bounds_the_memory():
     gram = Gram(Kernel.resolve("linear", np.zeros((1, 1))), np.zeros((50_000, 1), np.float32), 1.0)
-    assert low_rank.default_most_rank(gram) * 50_000 * 4 <= 400e6
-    assert low_rank.default_most_rank(Gram(gram.kernel, np.zeros((10, 1)), 1.0)) == 10
+    rank = subspace.most_rank_within(400_000_000, gram)
+    assert rank * 50_000 * 4 <= 400e6 < (rank + 1) * 50_000 * 4
+    assert subspace.most_rank_within(400_000_000, Gram(gram.kernel, np.zeros((10, 1)), 1.0)) == 10
+    assert subspace.most_rank_within(1, gram) == 1
 
 
 @pytest.mark.covering
