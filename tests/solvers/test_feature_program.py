@@ -1,9 +1,14 @@
 """Programs with a factor of the kernel matrix: the same as dense ones, and a way to the optimum of the kernel."""
 
+import gc
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from solvers.test_low_rank import best_value, make_problem
+from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.solvers import subspace_programs
 from toprank.solvers.feature_program import FeatureElimination, FeatureProgram, FeatureProgramStep
@@ -122,6 +127,54 @@ def test_where_programs_are_slow_the_subspace_grows(monkeypatch, rng):
     assert solution.converged
     assert len(grown) > 1
     assert solution.primal == pytest.approx(best_value(problem), rel=2e-6)
+
+
+@pytest.mark.parametrize("cache", [50.0, 0.01])
+def test_a_start_of_another_penalty_spares_the_linear_problems_and_most_of_the_factor(cache, monkeypatch, rng):
+    problem = make_problem(rng, threshold="max", n=400, d=2, alpha=0.1, cache=cache)
+    first = solve_low_rank(problem, tol=1e-6, first_rank=30)
+    harder = replace(problem, alpha=0.03)
+    gram = Gram(problem.gram.kernel, problem.gram.X, cache)
+    alone = solve_low_rank(replace(harder, gram=gram), tol=1e-6, first_rank=30)
+    monkeypatch.setattr(subspace_programs.SubspacePrograms, "_step", None)  # not called
+    added = []
+    append = IncompleteCholesky._append
+    monkeypatch.setattr(IncompleteCholesky, "_append", lambda self, new, L: added.extend(new) or append(self, new, L))
+    solution = solve_low_rank(harder, tol=1e-6, first_rank=30, start=first)
+    assert solution.converged
+    assert solution.primal == pytest.approx(alone.primal, rel=2e-6)
+    factor, takes_part = problem.gram.remembered["factor"]
+    assert len(added) < factor.rank
+    assert takes_part.all()
+
+
+def test_a_factor_of_other_rows_is_not_used(rng):
+    problem = make_problem(rng, threshold="max", n=300, d=2, alpha=0.1)
+    first = solve_low_rank(problem, tol=1e-6, first_rank=30)
+    factor, _ = problem.gram.remembered["factor"]
+    weights = problem.weights * (rng.random(300) < 0.8)
+    part = replace(problem, weights=weights)
+    solution = solve_low_rank(part, tol=1e-6, first_rank=30, start=first)
+    assert solution.converged
+    assert problem.gram.remembered["factor"][0] is not factor
+    kept = weights > 0
+    X = problem.gram.X[kept]
+    gram = Gram(problem.gram.kernel, X, 50.0)
+    alone = replace(problem, gram=gram, positive=problem.positive[kept], weights=weights[kept])
+    assert solution.primal == pytest.approx(best_value(alone), rel=2e-6)
+
+
+def test_a_matrix_that_remembers_its_factor_is_freed_at_once(rng):
+    problem = make_problem(rng, threshold="max", n=100)
+    solve_low_rank(problem)
+    matrix = weakref.ref(problem.gram)
+    assert "factor" in problem.gram.remembered
+    gc.disable()
+    try:
+        del problem
+        assert matrix() is None
+    finally:
+        gc.enable()
 
 
 def test_steps_are_counted_and_limited(rng):

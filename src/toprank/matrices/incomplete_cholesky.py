@@ -11,6 +11,7 @@ generators are G⁻ᵀ v.
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +33,12 @@ class IncompleteCholesky:
 
     A generator needs a residual above the rounding errors of K; rows below have Φ to working precision. `residual` is
     the diagonal of K − Φ Φᵀ, the squared distances of the rows from the subspace, and `rank` the number of generators;
-    `pivots` are the rows that are pivots, in the order in which they came.
+    `pivots` are the rows that are pivots, in the order in which they came. The kernel matrix may remember it, so it
+    refers to that by a weak reference.
     """
 
     def __init__(self, gram: Gram, most_rank: int) -> None:
-        self.gram = gram
+        self._gram, self.most_rank = ref(gram), most_rank
         self.residual = np.maximum(gram.diagonal.astype(np.float64), 0.0)
         self.precision = 1e-5 if gram.dtype == np.float32 else 1e-12
         self.rounding = self.precision * float(self.residual.max(initial=0.0))
@@ -45,6 +47,13 @@ class IncompleteCholesky:
         self._directions: list[tuple[int, Floats, Floats]] = []  # place, coordinates and weights r of each
         # Memory that nothing was written to takes no room: the factor grows by rows of its transpose.
         self._transposed = np.empty((most_rank, gram.n), dtype=gram.dtype)
+
+    @property
+    def gram(self) -> Gram:
+        """The kernel matrix."""
+        gram = self._gram()
+        assert gram is not None
+        return gram
 
     @property
     def features(self) -> NDArray[Any]:

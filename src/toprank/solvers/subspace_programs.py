@@ -12,6 +12,9 @@ programs (`toprank.solvers.feature_program`) with exact slopes come to the optim
 4. Exact scores of the point found: the lower bound with the true kernel, and another upper one.
 5. Stop when the relative gap is at most `tol`. Otherwise programs, each from exact scores; where they are slow, go on
    with step 2 and twice as many pivots. Last, the objective is computed again from the coefficients with K.
+
+From a start, such as the solution of a neighbour in a search, it begins with step 4, and a factor that is known of the
+same kernel matrix is used again.
 """
 
 from __future__ import annotations
@@ -53,6 +56,11 @@ class SubspacePrograms(Subspace):
 
     def run(self, start: Solution | None, first_rank: int) -> Solution:
         """Steps 1 to 5."""
+        self._take_known_factor()
+        if (known := self.problem.start_point(start)) is not None:
+            self._go_on(known, first_rank)
+            if self._is_over():
+                return self._finish()
         # 1. Pivots.
         self._add_pivots(first_rank, self._first_importance(start))
         linear, exactness = None, _FIRST_GAP
@@ -81,6 +89,20 @@ class SubspacePrograms(Subspace):
                 linear = replace(linear, dual_point=point)
             self._add_pivots(2 * self.factor.rank, self._importance(point))
             exactness = max(_ROUGH * self.tol, _EXACTNESS * self._expected_loss(point))
+
+    def _take_known_factor(self) -> None:
+        """That of an earlier problem with the same kernel matrix, if the same rows took part in it."""
+        remembered, takes_part = self.problem.gram.remembered, self.problem.weights > 0
+        factor, others = remembered.get("factor", (None, None))
+        if factor is not None and factor.most_rank == self.most_rank and np.array_equal(takes_part, others):
+            self.factor = factor
+        remembered["factor"] = self.factor, takes_part
+
+    def _go_on(self, point: DualPoint, first_rank: int) -> None:
+        """From the point of a problem with another penalty, say: steps 4 and 5, with as many pivots as they need."""
+        while self._can_add_pivots() and not self._is_nearly_flat():
+            self._add_pivots(max(2 * self.factor.rank, first_rank), self._importance(point))
+        self._make_programs(point)
 
     def _is_solved(self, previous: float = np.inf) -> bool:
         """Whether the gap is small enough, and w = 0 ruled out or not worth more."""
