@@ -23,9 +23,9 @@ _ALIKE, _MANY_ROWS = 4.0, 2000
 ROWS_IN_MEMORY = 8000
 # Dense rows, and their features, from which on a system in the features takes longer than all else.
 _ROWS_TO_FACTORISE, _FEATURES_TO_FACTORISE = 1000, 300
-# Rows of a sample of a kernel matrix, at most; what its directions may leave of the largest diagonal entry; how many
-# of them are few where the matrix does not fit into memory, and how many rows for each are many where it does.
-_SAMPLE, _LITTLE, _FEW_DIRECTIONS, _ROWS_A_DIRECTION = 500, 1e-3, 400, 25
+# Rows of a sample of a kernel matrix, at least and at most; what its directions may leave of the largest diagonal one;
+# how many of them are few where the matrix does not fit into memory, and how many rows for each are many where it does.
+_LEAST_SAMPLE, _SAMPLE, _LITTLE, _FEW_DIRECTIONS, _ROWS_A_DIRECTION = 250, 500, 1e-3, 400, 30
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Traits:
         if not has_proximal_points(self.problem):
             return False
         few = gram.n // _ROWS_A_DIRECTION if gram.fits else _FEW_DIRECTIONS
-        some = np.unique(np.linspace(0, gram.n - 1, min(_SAMPLE, 2 * few)).astype(np.intp))
+        some = np.unique(np.linspace(0, gram.n - 1, min(_SAMPLE, max(_LEAST_SAMPLE, 2 * few))).astype(np.intp))
         values, largest = gram.between(some, some).astype(np.float64), float(gram.diagonal.max(initial=0.0))
         rank = lapack.dpstrf(values, lower=1, tol=_LITTLE * largest, overwrite_a=1)[2]
         return bool(rank <= few and rank < len(some))
