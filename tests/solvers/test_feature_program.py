@@ -12,8 +12,11 @@ from toprank.matrices.gram import Gram
 from toprank.matrices.incomplete_cholesky import IncompleteCholesky
 from toprank.solvers import subspace_programs
 from toprank.solvers.feature_program import FeatureElimination, FeatureProgram, FeatureProgramStep
+from toprank.solvers.incumbent import Incumbent
 from toprank.solvers.low_rank import solve_low_rank
 from toprank.solvers.pair_dual import DualTerms, WorkingSetDual
+from toprank.solvers.problem import DualPoint, relative_gap
+from toprank.solvers.proximal_newton import solve_proximal_newton
 from toprank.solvers.threshold_program import Elimination, ThresholdProgram
 from toprank.solvers.working_set import WorkingSet
 
@@ -175,6 +178,21 @@ def test_a_matrix_that_remembers_its_factor_is_freed_at_once(rng):
         assert matrix() is None
     finally:
         gc.enable()
+
+
+def test_of_a_factor_that_leaves_nothing_the_estimate_is_the_bound(rng):
+    problem = make_problem(rng, threshold="max", kernel="linear", n=200, d=3, alpha=1e21)
+    problem = replace(problem, gram=Gram(problem.gram.kernel, 1e11 * problem.gram.X, 50.0))
+    incumbent = Incumbent.from_zero(problem, 200, 1e-4)
+    solver = subspace_programs.SubspacePrograms(problem, solve_proximal_newton, incumbent, 100, 10)
+    solver._add_pivots(10, np.ones(200))
+    solver.factor.residual[:] = 0.0
+    n = len(problem.threshold_rows)
+    point = DualPoint(problem.positive_share, np.full(n, 1 / n))
+    r = problem.signed(point.y, point.p)
+    with np.errstate(all="raise"):
+        gap = solver._estimated_gap(point, r, solver.factor.features.T @ r)
+    assert gap == pytest.approx(relative_gap(incumbent.primal, problem.lower_bound(point)), rel=1e-6)
 
 
 def test_steps_are_counted_and_limited(rng):

@@ -54,8 +54,8 @@ class ProgramStep:
     4. Stop at the gap that is asked for, or if the next program is the last one again.
     """
 
-    most_share = _MOST_SHARE
-    is_exact = True
+    most_share = _MOST_SHARE  # of rows above the threshold that take part
+    is_exact = True  # so that the same program again, without a proximal term to speak of, leads nowhere
 
     def __init__(self) -> None:
         self.share, self.level, self._moves = _FIRST_SHARE, 0, _FIRST_MOVES

@@ -112,6 +112,8 @@ class Subspace:
         """The gap that an exact bound would leave, by a sample of the rows; `in_span` is Φᵀr."""
         size = np.abs(r) * np.sqrt(self.factor.residual)
         total, active = float(size.sum()), np.flatnonzero(r)
+        if total == 0:
+            return relative_gap(self.incumbent.primal, self.problem.dual_value(point, float(in_span @ in_span))[0])
         steps = (np.arange(_SAMPLE) + 0.5) / _SAMPLE * total
         sample = np.minimum(np.searchsorted(np.cumsum(size), steps), self.n - 1)
         products = self.problem.gram.between(sample, active) @ r[active] - self.factor.features[sample] @ in_span
