@@ -276,10 +276,11 @@ def test_few_directions_are_for_the_low_rank_route():
 
 @pytest.mark.parametrize(("d", "solver"), [(1, "low-rank"), (8, "pairs")])
 def test_so_are_smooth_kernels_of_many_rows_and_few_features(d, solver, rng):
-    X = rng.standard_normal((900, d))
-    y = np.abs(X[:, 0]) + 0.5 * rng.standard_normal(900) > 1.2
+    X = rng.standard_normal((2000, d))
+    y = np.abs(X[:, 0]) + 0.5 * rng.standard_normal(2000) > 1.2
     fitted = TopPush(kernel="rbf", gamma=1 / d, alpha=1e-2).fit(X, y)
     assert fitted.solver_ == solver
+    assert clone(fitted).fit(X[:1990], y[:1990]).solver_ == "pairs"
     assert fitted.dual_gap_ <= 1e-4
     other = TopPush(kernel="rbf", gamma=1 / d, alpha=1e-2, solver={"low-rank": "pairs", "pairs": "low-rank"}[solver])
     assert other.fit(X, y).objective_ == pytest.approx(fitted.objective_, rel=2e-4)

@@ -25,7 +25,9 @@ ROWS_IN_MEMORY = 8000
 _ROWS_TO_FACTORISE, _FEATURES_TO_FACTORISE = 1000, 300
 # Rows of a sample of a kernel matrix, at least and at most; what its directions may leave of the largest diagonal one;
 # how many of them are few where the matrix does not fit into memory, and how many rows for each are many where it does.
-_LEAST_SAMPLE, _SAMPLE, _LITTLE, _FEW_DIRECTIONS, _ROWS_A_DIRECTION = 250, 500, 1e-3, 400, 30
+_LEAST_SAMPLE, _SAMPLE, _LITTLE, _FEW_DIRECTIONS, _ROWS_A_DIRECTION = 250, 500, 1e-3, 400, 25
+# Rows below which pairs take no time to speak of.
+_ROWS_OF_PAIRS = 2000
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Traits:
         few: only then do many rows share the threshold that no pair could tell apart.
         """
         gram = self.problem.gram
-        if not has_proximal_points(self.problem):
+        if (gram.fits and gram.n < _ROWS_OF_PAIRS) or not has_proximal_points(self.problem):
             return False
         few = gram.n // _ROWS_A_DIRECTION if gram.fits else _FEW_DIRECTIONS
         some = np.unique(np.linspace(0, gram.n - 1, min(_SAMPLE, max(_LEAST_SAMPLE, 2 * few))).astype(np.intp))
