@@ -12,13 +12,16 @@ from toprank.compiled import part
 NO_MASS = 1e-12
 # Slopes below this count as none.
 _NO_SLOPE = 1e-15
+# The smallest and the largest integer; no float that is a number has the bits of either.
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class Candidates(NamedTuple):
-    """What a variable may be paired with: slopes, rows, curvatures and rooms of one kind."""
+    """What a variable may be paired with: slopes, rows, their squared norms, curvatures and rooms of one kind."""
 
     slopes: Any
     rows: Any
+    squares: Any
     curvature: Any
     curvature_scale: float
     room: Any
@@ -44,47 +47,82 @@ class _Model(NamedTuple):
 
 
 @part()
-def extremes_of_positives(g: Any, u: Any, top: Any, curvature: Any, shift: float, s: Any, rows: Any) -> tuple[int, int]:
-    """Fill g; the largest that may rise and the smallest that may fall, or −1.
+def extremes_of_positives(
+    g: Any, bits: Any, u: Any, top: Any, curvature: Any, shift: float, s: Any, rows: Any
+) -> tuple[int, int]:
+    """Fill g, of which `bits` is a view as integers; the largest that may rise and the smallest that may fall, or −1.
 
-    The comparisons are written so that the processor can guess them: what is not allowed is made infinite.
+    Extremes of integers, and loops that write to one array only, are compiled to vector instructions.
     """
-    high, low, largest, smallest = -1, -1, -np.inf, np.inf
-    for i in range(len(u)):
+    n, largest, smallest = len(u), _LEAST, _MOST
+    for i in range(n):
         g[i] = shift - s[rows[i]] - curvature[i] * u[i]
-    for i in range(len(u)):
-        up, down = g[i] if u[i] < top[i] else -np.inf, g[i] if u[i] > 0 else np.inf
-        if up > largest:
-            high, largest = i, up
-        if down < smallest:
-            low, smallest = i, down
+    for i in range(n):
+        order = _in_order(bits[i])
+        up, down = order if u[i] < top[i] else _LEAST, order if u[i] > 0 else _MOST
+        largest = up if up > largest else largest
+        smallest = down if down < smallest else smallest
+    high = low = -1
+    if largest > _LEAST:
+        high = _first(bits, largest, 0)
+        while u[high] >= top[high]:
+            high = _first(bits, largest, high + 1)
+    if smallest < _MOST:
+        low = _first(bits, smallest, 0)
+        while u[low] <= 0:
+            low = _first(bits, smallest, low + 1)
     return high, low
 
 
 @part()
 def extremes_of_thresholds(thresholds: Any, s: Any, per_delta: float, S: float) -> tuple[int, int, int, float]:
-    """Fill h and the room below the bounds.
+    """Fill h, and the room below the bounds where there are any.
 
     Returns the largest h that is not bound, the smallest with b > 0 that is not, the smallest that is bound (or −1),
     and the sum of the bound ones times their caps. `per_delta` is 1 / δ, or zero where there is no δ.
     """
-    rows, caps, d, e, _, b, bound, h, room = thresholds
-    high, low, low_bound = -1, -1, -1
-    largest, smallest, smallest_bound, bound_slope = -np.inf, np.inf, np.inf, 0.0
-    for j in range(len(b)):
+    rows, _, caps, d, e, _, b, bound, h, bits, room = thresholds
+    n, largest, smallest = len(b), _LEAST, _MOST
+    low_bound, smallest_bound, bound_slope = -1, np.inf, 0.0
+    for j in range(n):
         h[j] = s[rows[j]] + e - d[j] * b[j] * per_delta
-        room[j] = 0.0 if bound[j] else caps[j] * S - b[j]
-    for j in range(len(b)):
-        up, down = -np.inf if bound[j] else h[j], h[j] if b[j] > 0 and not bound[j] else np.inf
-        if up > largest:
-            high, largest = j, up
-        if down < smallest:
-            low, smallest = j, down
-        if bound[j]:
-            bound_slope += caps[j] * h[j]
-            if h[j] < smallest_bound:
-                low_bound, smallest_bound = j, h[j]
+    for j in range(n):
+        order = _in_order(bits[j])
+        up, down = _LEAST if bound[j] else order, order if (b[j] > 0) & (not bound[j]) else _MOST
+        largest = up if up > largest else largest
+        smallest = down if down < smallest else smallest
+    if caps[0] < np.inf:
+        for j in range(n):
+            room[j] = 0.0 if bound[j] else caps[j] * S - b[j]
+            if bound[j]:
+                bound_slope += caps[j] * h[j]
+                if h[j] < smallest_bound:
+                    low_bound, smallest_bound = j, h[j]
+    high = low = -1
+    if largest > _LEAST:
+        high = _first(bits, largest, 0)
+        while bound[high]:
+            high = _first(bits, largest, high + 1)
+    if smallest < _MOST:
+        low = _first(bits, smallest, 0)
+        while b[low] <= 0 or bound[low]:
+            low = _first(bits, smallest, low + 1)
     return high, low, low_bound, bound_slope
+
+
+@part()
+def _in_order(bits: int) -> int:
+    """An integer for the bits of a float, such that both have the same order."""
+    return bits ^ ((bits >> 63) & _MOST)
+
+
+@part()
+def _first(bits: Any, order: int, start: int) -> int:
+    """The number of the first one, from a start on, of which the order is given."""
+    k = start
+    while _in_order(bits[k]) != order:
+        k += 1
+    return k
 
 
 @part()
@@ -122,7 +160,7 @@ def steepest(
 @part()
 def partner_of(
     is_u: bool, k: int, x: int, limit: float, bound_slope: float, rest: float, may_move_S: bool, bound_norm: float,
-    own: Any, others: Any, row: Any, diagonal: Any, scale: float, bound_row: Any, gains: Any,
+    own: Any, others: Any, row: Any, scale: float, bound_row: Any, has_bound: bool, gains: Any, bits: Any,
 ) -> tuple[int, bool]:  # fmt: skip
     """The partner of the largest gain of a variable that raises the score of its row x, and whether it is a u.
 
@@ -130,7 +168,7 @@ def partner_of(
     with S and a u. `own` are those of its kind, `others` those of the other kind; −1 stands for S with no b beside the
     bound ones, or for nothing.
     """
-    square, slope, flat = diagonal[x], own.slopes[k], own.curvature[k] * own.curvature_scale
+    square, slope, flat = own.squares[k], own.slopes[k], own.curvature[k] * own.curvature_scale
     guard, of_bound = 1e-14 * square * scale + 1e-300, bound_row[x]
     if is_u:
         alone = _Model(slope, -1.0, square, 1.0, -2.0, 0.0, flat, guard, 1.0, limit)
@@ -145,7 +183,7 @@ def partner_of(
     partner, best, partner_is_u = -1, 0.0, is_u
     for kind in range(2 if may_move_S and rest > NO_MASS else 1):  # one call, as each is compiled into the caller
         candidates, model = (own, alone) if kind == 0 else (others, with_S)
-        other, gain = _largest_gain(gains, candidates, model, row, diagonal, scale, bound_row)
+        other, gain = _largest_gain(gains, bits, candidates, model, row, scale, bound_row, has_bound)
         if gain > best:
             partner, best, partner_is_u = other, gain, is_u == (kind == 0)
     if is_u and rest <= NO_MASS:
@@ -160,29 +198,33 @@ def partner_of(
 
 @part()
 def _largest_gain(
-    gains: Any, candidates: Any, model: Any, row: Any, diagonal: Any, scale: float, bound_row: Any
+    gains: Any, bits: Any, candidates: Any, model: Any, row: Any, scale: float, bound_row: Any, has_bound: bool
 ) -> tuple[int, float]:
     """The candidate of the largest gain, or −1, and the gain; `row` are the products of the variable that is kept.
 
-    The second loop has no branches and no `min`, which would have to look for NaN, so it is compiled to vector
-    instructions.
+    The loops have no branches and no `min`, which would have to look for NaN, and numbers of rows are not looked at for
+    negative ones, so that they are compiled to vector instructions.
     """
-    slopes, rows, curvature, curvature_scale, room = candidates
+    slopes, rows, squares, curvature, curvature_scale, room = candidates
     offset, sign, base, on_square, on_row, on_bound, flat, guard, room_scale, limit = model
-    for k in range(len(slopes)):
-        y = rows[k]
-        gains[k] = (base + on_square * diagonal[y] + on_row * row[y] + on_bound * bound_row[y]) * scale
-    for k in range(len(slopes)):
+    n, best = len(slopes), 0
+    for k in range(n):
+        gains[k] = base + on_square * squares[k] + on_row * row[np.uint64(rows[k])]
+    if has_bound:
+        for k in range(n):
+            gains[k] += on_bound * bound_row[rows[k]]
+    for k in range(n):
         value = offset + sign * slopes[k]
         value = value if value > 0 else 0.0
-        bend = gains[k] + flat + curvature[k] * curvature_scale
+        bend = gains[k] * scale + flat + curvature[k] * curvature_scale
         bend = bend if bend > guard else guard
         change, most = value / bend, room[k] * room_scale
         change = change if change < most else most
         change = change if change < limit else limit
         gains[k] = change * (value - 0.5 * change * bend)
-    partner, best = -1, 0.0
-    for k in range(len(slopes)):
-        if gains[k] > best:
-            partner, best = k, gains[k]
-    return partner, best
+    for k in range(n):
+        best = bits[k] if bits[k] > best else best
+    if best == 0:
+        return -1, 0.0
+    partner = _first(bits, best, 0)
+    return partner, gains[partner]

@@ -49,21 +49,22 @@ from toprank.solvers._pair_state import BOUND_NORM, COST, DELTA, MASS, OPTIMAL, 
 def ascend(products: Any, positives: Any, thresholds: Any, state: Any, gains: Any, steps: int) -> tuple[int, int, int]:
     """Make up to `steps` moves; returns why it ended, the missing row, and the number of moves made.
 
-    `gains` is room for those of the partners, as many as there are positives or threshold rows.
+    `gains` is room for those of the partners, as many as there are positives or threshold rows, and a view of it as
+    integers.
     """
     rows, place, diagonal, scale = products
-    rows_u, curvature, top, shift, u, g = positives
-    rows_b, caps, d, _, tau, b, bound, h, room = thresholds
+    rows_u, squares_u, curvature, top, shift, u, g, g_bits = positives
+    rows_b, squares_b, caps, d, _, tau, b, bound, h, _, room = thresholds
     s, bound_row, scalars = state
-    smooth, per_delta = d[0] > 0, 0.0
-    of_u = Candidates(g, rows_u, curvature, 1.0, u)
+    smooth, has_bound, per_delta = d[0] > 0, caps[0] < np.inf, 0.0
+    of_u = Candidates(g, rows_u, squares_u, curvature, 1.0, u)
     for step in range(steps):
         rest = 1.0 - scalars[MASS]
         alone = rest <= NO_MASS
         if smooth:
             per_delta = 1.0 / scalars[DELTA]
         # 1. Slopes and their extremes.
-        high_u, low_u = extremes_of_positives(g, u, top, curvature, shift, s, rows_u)
+        high_u, low_u = extremes_of_positives(g, g_bits, u, top, curvature, shift, s, rows_u)
         high_b, low_b, low_bound, bound_slope = extremes_of_thresholds(thresholds, s, per_delta, scalars[TOTAL])
         # 2. The largest slope.
         rising, sinking, rising_is_u, sinking_is_u = steepest(
@@ -77,12 +78,12 @@ def ascend(products: Any, positives: Any, thresholds: Any, state: Any, gains: An
             x = rows_u[rising] if rising_is_u else rows_b[rising]
             if place[x] < 0:
                 return ROW_MISSING, x, step
-            of_b = Candidates(h, rows_b, d, per_delta, room)
+            of_b = Candidates(h, rows_b, squares_b, d, per_delta, room)
             limit, may_move_S = (top[rising] - u[rising], True) if rising_is_u else (b[rising], not bound[rising])
             own, others = (of_u, of_b) if rising_is_u else (of_b, of_u)
             sinking, sinking_is_u = partner_of(
                 rising_is_u, rising, x, limit, bound_slope, rest, may_move_S, scalars[BOUND_NORM],
-                own, others, rows[place[x]], diagonal, scale, bound_row, gains,
+                own, others, rows[place[x]], scale, bound_row, has_bound, gains[0], gains[1],
             )  # fmt: skip
             if sinking < 0 and not (rising_is_u and alone):
                 return OPTIMAL, -1, step

@@ -20,20 +20,29 @@ class Products(NamedTuple):
 
 
 class Positives(NamedTuple):
-    """The numbers of their rows, the curvature width / a, the bounds of u and the shift of the loss; u and g change."""
+    """Numbers and squared norms of their rows, the curvature width / a, the bounds of u and the shift of the loss.
+
+    u and g change; `bits` is a view of g as integers.
+    """
 
     rows: Any
+    squares: Any
     curvature: Any
     top: Any
     shift: float
     u: Any
     g: Any
+    bits: Any
 
 
 class Thresholds(NamedTuple):
-    """The numbers of their rows, c, d, e and τ; b, which of them are `bound`, h and the room below c S change."""
+    """Numbers and squared norms of their rows, c, d, e and τ.
+
+    b, which of them are `bound`, h and the room below c S change; `bits` is a view of h as integers.
+    """
 
     rows: Any
+    squares: Any
     caps: Any
     d: Any
     e: float
@@ -41,6 +50,7 @@ class Thresholds(NamedTuple):
     b: Any
     bound: Any
     h: Any
+    bits: Any
     room: Any
 
 

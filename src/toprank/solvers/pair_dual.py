@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Mask
 from toprank.formulations.certificates import dual_value
@@ -158,15 +159,16 @@ class WorkingSetDual:
     def _ascend(self, look_u: Mask, look_b: Mask, steps: int) -> tuple[int, bool]:
         working, terms, shift, width = self.working, self.terms, self.surrogate.shift, self.surrogate.width
         rows, top, u = (x[look_u] for x in (self.positives, self.top, self.u))
-        positives = Positives(rows, width / self.share[look_u], top, shift, u, np.empty(len(u)))
+        g, gains = np.empty(len(u)), np.empty(max(len(look_u), len(look_b)))
+        positives = Positives(rows, self.diagonal[rows], width / self.share[look_u], top, shift, u, *_with_bits(g))
         rows, caps, d, b, bound = (x[look_b] for x in (self.thresholds, self.caps, self.d, self.b, self.bound))
-        slopes, room = np.empty((2, len(b)))
-        thresholds = Thresholds(rows, caps, d, terms.e, terms.tau, b, bound, slopes, room)
+        h, room = np.empty(len(b)), np.full(len(b), np.inf)
+        thresholds = Thresholds(rows, self.diagonal[rows], caps, d, terms.e, terms.tau, b, bound, *_with_bits(h), room)
         state = State(self.scores, self.bound_row, self.scalars)
-        gains, left, code = np.empty(max(len(u), len(b))), steps, ROW_MISSING
+        left, code = steps, ROW_MISSING
         while left > 0 and code == ROW_MISSING:
             products = Products(working.buffer, working.place, self.diagonal, 1 / self.alpha)
-            code, missing, done = ascend(products, positives, thresholds, state, gains, left)
+            code, missing, done = ascend(products, positives, thresholds, state, _with_bits(gains), left)
             left -= done
             if code == ROW_MISSING:
                 working.fetch(missing)
@@ -201,3 +203,8 @@ class WorkingSetDual:
         else:
             self.scores = scores
         self._refresh()
+
+
+def _with_bits(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """An array and a view of its bits."""
+    return values, values.view(np.int64)
