@@ -8,7 +8,7 @@ from toprank.datasets import make_imbalanced
 from toprank.estimators.top import PatMatNP, TauFPL
 from toprank.matrices import dense_or_sparse as matrix
 from toprank.matrices import threads
-from toprank.matrices.dense_or_sparse import Cholesky, matvec, sandwich, transpose_matvec
+from toprank.matrices.dense_or_sparse import Cholesky, matvec, sandwich, transpose_matvec, weighted_sum
 
 
 def unsorted_with_duplicates(X):
@@ -110,3 +110,14 @@ def test_cholesky_reads_the_lower_triangle_and_survives_singular_matrices(rng):
     singular = np.ones((3, 3))
     assert np.isfinite(Cholesky(singular).solve(np.ones(3))).all()
     assert np.isfinite(Cholesky(np.zeros((2, 2))).solve(np.ones(2))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_a_sum_of_rows_that_need_not_all_have_a_weight(share, dtype, rng):
+    X, weights = rng.standard_normal((600, 7)).astype(dtype), rng.standard_normal(600)
+    weights[rng.uniform(size=600) >= share] = 0.0
+    weights[:256] = 0.0
+    found = weighted_sum(X, weights)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, X.astype(float).T @ weights, atol=1e-12)

@@ -106,6 +106,19 @@ def test_a_product_fills_free_slots_only():
     assert gram.evaluations == 90 * N
 
 
+@pytest.mark.parametrize("known", [range(0, 60), [*range(0, 25), *range(27, 60)]])
+def test_a_product_reads_no_row_that_is_not_there(known, rng):
+    """Rows in between that have no weight are read, too, as that needs no copy; but only if they are there."""
+    gram, K = make("all")
+    gram._cache[:] = np.nan
+    gram.rows(np.array(known))
+    asked, c = gram.evaluations, np.zeros(N)
+    c[known[2::3]] = rng.standard_normal(len(known[2::3]))  # with gaps
+    c[known[:20]] = 1.0
+    np.testing.assert_allclose(gram.product(c), K @ c, atol=1e-12)
+    assert gram.evaluations == asked
+
+
 @pytest.mark.parametrize("size", ["nothing", "all"])
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 def test_any_number_of_cores_gives_the_same_bits(size, storage, monkeypatch):

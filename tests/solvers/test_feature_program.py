@@ -44,8 +44,8 @@ def test_with_the_products_of_its_model_it_is_the_dense_program(rank, n_doubtful
     elimination = FeatureElimination(features[:m], by_loss, alpha)
     program = FeatureProgram(elimination, features[m:], left / alpha, *given)
 
-    def part(some, others):
-        return products[np.ix_(some, others)] / alpha
+    def part(some, others, dtype):
+        return (products[np.ix_(some, others)] / alpha).astype(dtype)
 
     dense = Elimination(part, np.arange(m), by_loss, alpha, m + size)
     places = dense.places(np.arange(m, m + size), part)
@@ -58,7 +58,7 @@ def test_with_the_products_of_its_model_it_is_the_dense_program(rank, n_doubtful
     np.testing.assert_allclose(program.eliminated_at(z), expected.eliminated_at(z), atol=1e-8)
     x = rng.standard_normal(m)
     np.testing.assert_allclose(
-        part(np.arange(m), np.arange(m)) @ elimination.solve(x) + by_loss * elimination.solve(x), x
+        part(np.arange(m), np.arange(m), float) @ elimination.solve(x) + by_loss * elimination.solve(x), x
     )
 
 

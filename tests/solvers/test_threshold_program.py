@@ -26,7 +26,7 @@ def one_thread():
 
 def part_of(products):
     """What an elimination asks for."""
-    return lambda rows, others: products[np.ix_(rows, others)]
+    return lambda rows, others, dtype: products[np.ix_(rows, others)].astype(dtype)
 
 
 @pytest.mark.parametrize("by", ["active sets", "interior point"])
@@ -71,9 +71,9 @@ def test_what_is_left_of_a_row_is_computed_once_and_in_any_order(rng):
     rows, asked = rng.standard_normal((30, 40)), []
     products = rows @ rows.T
 
-    def of(some, others):
+    def of(some, others, dtype):
         asked.extend(some if len(others) == 10 else [])
-        return products[np.ix_(some, others)]
+        return products[np.ix_(some, others)].astype(dtype)
 
     elimination = Elimination(of, np.arange(10), np.zeros(10), 1.0, 30)
     asked.clear()

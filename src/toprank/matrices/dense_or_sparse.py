@@ -20,6 +20,8 @@ from toprank.matrices.threads import in_parallel
 
 # Entries of a block of rows: a few megabytes.
 _BLOCK_ENTRIES = 2_000_000
+# Rows of a block of which some may have no weight.
+_BLOCK_ROWS = 256
 # Entries that are converted to float64 at a time.
 _CONVERTED_ENTRIES = 1 << 16
 # A sparse matrix of at most so many entries, zeros included, is made dense for its sandwich product.
@@ -102,6 +104,19 @@ def transpose_matvec(X: Any, row_weights: Floats) -> Floats:
         return sum((Z.T @ row_weights[rows] for rows, Z in _in_double(X, block)), np.zeros(X.shape[1]))
 
     return _sum_over_blocks(product, len(X), X.shape[1], np.zeros(X.shape[1]))
+
+
+def weighted_sum(X: NDArray[Any], row_weights: Floats) -> Floats:
+    """Xᵀ r for a dense X, where many weights may be zero: of blocks with few others only their rows are read."""
+    total = np.zeros(X.shape[1])
+    for start in range(0, len(X), _BLOCK_ROWS):
+        weights = row_weights[start : start + _BLOCK_ROWS]
+        some = np.flatnonzero(weights)
+        if 3 * len(some) > len(weights):
+            total += weights @ X[start : start + len(weights)]
+        elif len(some):
+            total += weights[some] @ X[start + some]
+    return total
 
 
 def weighted_squares(X: Any, row_weights: Floats) -> Floats:

@@ -23,6 +23,8 @@ _DEFINITE_ROWS = 300
 _LARGEST = 1e30
 # Part of the rows of a matrix that fits, as one over so many, from which on they are kept when a product needs them.
 _MANY = 8
+# Slots of a range for each of those that are asked for, up to which no copy of these is made.
+_SPAN = 2
 # Columns of a tile of a product, and kernel values at hand up to which threads take longer to start than they save.
 _TILE_COLUMNS, _FEW_VALUES = 1024, 1 << 20
 
@@ -204,11 +206,13 @@ class Gram:
         return total
 
     def _block_combination(self, block: Rows, factor: NDArray[Any], columns: Rows | None, known: bool) -> Floats:
-        slots = self._slot_of[block]
+        slots: Any = self._slot_of[block]
         left = None if known else self._operand.take(block)
         n_columns = self.n if columns is None else len(columns)
         if not known:
             self.evaluations += len(block) * n_columns
+        elif columns is None:
+            slots, factor = self._without_gaps(slots, factor)
 
         def part(tile: slice) -> Floats:
             wanted: Any = tile if columns is None else columns[tile]
@@ -222,6 +226,16 @@ class Gram:
         tiles = [slice(i, i + width) for i in range(0, n_columns, max(width, 1))]
         with at_most_threads(1) if known and len(block) * n_columns <= _FEW_VALUES else nullcontext():
             return np.concatenate(on_all_cores(part, tiles), axis=-1)
+
+    def _without_gaps(self, slots: Rows, factor: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+        """A range of slots and factors that are zero in between, where that touches few more: it needs no copy."""
+        first, last = int(slots.min()), int(slots.max()) + 1
+        is_filled = self._whole or bool((self._row_of[first:last] >= 0).all())
+        if last - first > _SPAN * len(slots) or not is_filled:
+            return slots, factor
+        wide = np.zeros((*factor.shape[:-1], last - first), factor.dtype)
+        wide[..., slots - first] = factor
+        return slice(first, last), wide
 
     @property
     def _is_callable(self) -> bool:

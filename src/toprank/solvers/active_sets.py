@@ -23,6 +23,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from toprank.arrays import Floats, Mask, Rows
+from toprank.matrices._gather import gather
 
 # Guesses after which there is no hope; guesses in a row that may have no fewer changes, and changes that are a handful.
 _GUESSES, _PATIENCE, _HANDFUL = 22, 2, 20
@@ -146,7 +147,9 @@ class _Systems:
         is_wanted[self._rows] = False
         new = np.flatnonzero(is_wanted)
         if not len(self._rows) or len(new) + len(gone) > _BORDER * len(rows):
-            self._factor, failed = lapack.dpotrf(self.H[np.ix_(rows, rows)].T, lower=1, clean=0, overwrite_a=1)
+            some = np.empty((len(rows), len(rows)))
+            gather(self.H, rows, rows, 1.0, some)
+            self._factor, failed = lapack.dpotrf(some.T, lower=1, clean=0, overwrite_a=1)
             if failed:
                 self._rows = rows[:0]
                 return None

@@ -11,6 +11,7 @@ from toprank.arrays import Floats, Mask
 from toprank.formulations.certificates import dual_value
 from toprank.formulations.surrogates import PiecewiseQuadratic
 from toprank.formulations.thresholds import top_mean
+from toprank.matrices.dense_or_sparse import weighted_sum
 from toprank.solvers._pair_moves import ascend
 from toprank.solvers._pair_state import (
     BOUND_NORM,
@@ -122,10 +123,7 @@ class WorkingSetDual:
         if not weights.any():
             return np.zeros(len(weights))
         if working.is_complete:
-            some = np.flatnonzero(weights)
-            if 4 * len(some) < len(weights):
-                return np.asarray(weights[some] @ working.rows[some], dtype=np.float64)
-            return np.asarray(weights @ working.rows, dtype=np.float64)
+            return weighted_sum(working.rows, weights)
         full = np.zeros(len(working.index_of))
         full[working.numbers] = weights
         return working.products.product(full)[working.numbers]

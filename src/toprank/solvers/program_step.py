@@ -6,16 +6,18 @@ made after a few moves. It needs a loss that is curved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toprank.arrays import Floats, Mask, Rows
 from toprank.formulations.thresholds import within_caps
+from toprank.matrices._gather import gather
 from toprank.solvers._pair_state import DELTA
 from toprank.solvers.pair_dual import WorkingSetDual
 from toprank.solvers.pair_newton import COST_OF_MOVE
-from toprank.solvers.threshold_program import PROXIMITIES, Elimination, Program, ThresholdProgram
+from toprank.solvers.threshold_program import PROXIMITIES, Elimination, ProductsInType, Program, ThresholdProgram
 
 # Rows without a multiplier that take part: so many and a share of those with one, and where more of them are above the
 # threshold, at most so large a share.
@@ -32,6 +34,8 @@ _NEAR = 0.1
 _COST_OF_BLAS, _COST_OF_STEP = 0.04, 1e7
 # Part of the moves' cost that a step may have: the first one, which many moves a row precede, and the later ones.
 _FIRST_SHARE, _FIRST_MOVES, _LATER_SHARE = 4.0, 0.5, 1.5
+# Rows of products that are looked up at a time.
+_BLOCK_ROWS = 64
 # Programs of a step, and their gap as a part of the one that is asked for, where they are solved up to a gap.
 _ROUNDS, _EXACTNESS = 8, 1e-3
 # Single precision pays from so many eliminated positives on, for a gap of at least so much, where the rounding of their
@@ -247,12 +251,15 @@ def _serves_in_single(bend: Floats, squares: Floats) -> bool:
     return len(bend) >= _MANY and rounding <= _SINGLE_ROUNDING * float(bend.min())
 
 
-def _products_of(dual: WorkingSetDual) -> Callable[[Rows, Rows], Floats]:
-    """The products of some rows with others, over α."""
+def _products_of(dual: WorkingSetDual) -> ProductsInType:
+    """The products of some rows with others, over α, in a type."""
 
-    def products(rows: Rows, others: Rows) -> Floats:
-        found = dual.working.rows[np.ix_(rows, others)].astype(np.float64, copy=False)
-        found /= dual.alpha
+    def products(rows: Rows, others: Rows, dtype: Any) -> NDArray[Any]:
+        found, room = np.empty((len(rows), len(others)), dtype), np.empty((_BLOCK_ROWS, len(others)))
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            some = rows[start : start + _BLOCK_ROWS]
+            gather(dual.working.buffer, some, others, 1 / dual.alpha, room)
+            found[start : start + len(some)] = room[: len(some)]
         return found
 
     return products

@@ -30,9 +30,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from toprank.arrays import Floats, Rows
+from toprank.matrices._gather import gather
 from toprank.matrices.dense_or_sparse import Cholesky
 from toprank.solvers.active_sets import solve_by_active_sets
 
@@ -48,17 +50,20 @@ _STEPS = 40
 _TO_THE_BOUND, _FIRST_ROOM = 0.995, 0.1
 
 
+ProductsInType = Callable[[Rows, Rows, Any], NDArray[Any]]
+
+
 class Elimination:
     """The factor L of A, and what is left of other rows beside it, which is kept for the programs to come.
 
-    `rows` are those of the eliminated u, `products` gives those of some rows with others, over α, and `bend` is what
-    the loss adds to the curvature in u. It stays with a kernel matrix, so it must not refer to it. In single precision
-    it takes half of the time and room.
+    `rows` are those of the eliminated u, `products` gives those of some rows with others, over α, in a type, and `bend`
+    is what the loss adds to the curvature in u. It stays with a kernel matrix, so it must not refer to it. In single
+    precision it takes half of the time and room.
     """
 
     def __init__(
         self,
-        products: Callable[[Rows, Rows], Floats],
+        products: ProductsInType,
         rows: Rows,
         bend: Floats,
         alpha: float,
@@ -68,12 +73,12 @@ class Elimination:
     ) -> None:
         self.rows, self.is_single, self._bend, self._alpha = rows, is_single, bend, alpha
         self.dtype: Any = np.float32 if is_single else np.float64
-        A: Any = products(rows, rows).astype(self.dtype, copy=False)
+        A = products(rows, rows, self.dtype)
         A[np.arange(len(A)), np.arange(len(A))] += bend
         self.factor = Cholesky(A, in_place=True)
         self.ones = self.factor.half_solve(np.ones((len(A), 1)))[:, 0]
         self._place, self._kept = np.full(n_rows, -1), np.zeros(0, np.intp)
-        self._halves, self._left = np.empty((0, len(A)), self.dtype), np.empty((0, 0), self.dtype)
+        self._halves, self._left = np.empty((0, len(A)), self.dtype), np.empty((0, 0))
         self.squares = np.zeros(0)
 
     def is_of(self, bend: Floats, alpha: float) -> bool:
@@ -96,12 +101,11 @@ class Elimination:
 
     def left(self, places: Rows) -> Floats:
         """The products of rows that are kept with each other, over α, less those of their halves; a copy."""
-        n = len(places)
-        if n and places[0] == 0 and np.all(np.diff(places) == 1):
-            return self._left[:n, :n].astype(np.float64)
-        return self._left[np.ix_(places, places)].astype(np.float64, copy=False)
+        found = np.empty((len(places), len(places)))
+        gather(self._left, places, places, 1.0, found)
+        return found
 
-    def places(self, rows: Rows, products: Callable[[Rows, Rows], Floats]) -> Rows:
+    def places(self, rows: Rows, products: ProductsInType) -> Rows:
         """Where rows are kept; new ones are added."""
         if len(rows) and (most := int(rows.max())) >= len(self._place):  # the working set has grown
             self._place = np.concatenate([self._place, np.full(most + 1 - len(self._place), -1)])
@@ -110,15 +114,15 @@ class Elimination:
             self._keep(missing, products)
         return self._place[rows]
 
-    def _keep(self, new: Rows, products: Callable[[Rows, Rows], Floats]) -> None:
+    def _keep(self, new: Rows, products: ProductsInType) -> None:
         old, size = len(self._kept), len(self._kept) + len(new)
         self._place[new], self._kept = np.arange(old, size), np.concatenate([self._kept, new])
         if size > len(self._halves):
             halves, known, room = self._halves, self._left, int(_ROOM * size)
-            self._halves, self._left = np.empty((room, len(self.ones)), self.dtype), np.empty((room, room), self.dtype)
+            self._halves, self._left = np.empty((room, len(self.ones)), self.dtype), np.empty((room, room))
             self._halves[:old], self._left[:old, :old] = halves[:old], known[:old, :old]
-        self.factor.half_solve_rows(products(new, self.rows), self._halves[old:size])
-        left = products(new, self._kept).astype(self.dtype, copy=False)
+        self.factor.half_solve_rows(products(new, self.rows, self.dtype), self._halves[old:size])
+        left = products(new, self._kept, self.dtype)
         self.squares = np.concatenate([self.squares, left[np.arange(len(new)), np.arange(old, size)]])
         left -= self._halves[old:size] @ self._halves[:size].T
         self._left[old:size, :size] = left

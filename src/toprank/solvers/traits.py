@@ -86,11 +86,14 @@ class Traits:
         gram = self.problem.gram
         if (gram.fits and gram.n < _ROWS_OF_PAIRS) or not has_proximal_points(self.problem):
             return False
+        if (known := gram.remembered.get("has few directions")) is not None:
+            return bool(known)
         few = gram.n // _ROWS_A_DIRECTION if gram.fits else _FEW_DIRECTIONS
         some = np.unique(np.linspace(0, gram.n - 1, min(_SAMPLE, max(_LEAST_SAMPLE, 2 * few))).astype(np.intp))
         values, largest = gram.between(some, some).astype(np.float64), float(gram.diagonal.max(initial=0.0))
         rank = lapack.dpstrf(values, lower=1, tol=_LITTLE * largest, overwrite_a=1)[2]
-        return bool(rank <= few and rank < len(some))
+        gram.remembered["has few directions"] = is_of_few = bool(rank <= few and rank < len(some))
+        return is_of_few
 
 
 def unevenness(X: Any) -> float:
