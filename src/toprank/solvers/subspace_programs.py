@@ -44,7 +44,7 @@ _FLOOR = 1.0
 _ROWS_A_DIRECTION, _TIGHTER = 1.5, 0.3
 # Positives of the sample that says what R adds to the curvature; how many times that of the loss it may be; and from a
 # rank on, at which a larger one costs more than some more programs.
-_SAMPLE, _MOST_CURVATURE, _LARGE_RANK, _CURVATURE_AT_LARGE = 256, 1.0, 1000, 3.0
+_SAMPLE, _MOST_CURVATURE, _LARGE_RANK, _CURVATURE_AT_LARGE = 256, 0.25, 1000, 3.0
 # Rows with a multiplier beyond which there are no programs.
 _MOST_ROWS = 8000
 # Part of a gap that programs leave where they are slow.
