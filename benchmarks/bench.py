@@ -266,16 +266,16 @@ def _fit(model, X, y):
     return lambda: model.fit(X, y)
 
 
-def best_of(ours, peer, seconds=1.5, rounds=10):
-    """Least processor time of both, by turns, after a first call of ours, in about so many seconds."""
+def best_of(ours, peer, seconds=1.5, rounds=(3, 10)):
+    """Least processor time of both, by turns, after a first call of ours, in about so many seconds and rounds."""
     ours()  # which may compile: neither its time nor what it leaves of the seconds counts
     best, start = [np.inf, np.inf], time.process_time()
-    for _ in range(rounds):
+    for done in range(1, rounds[1] + 1):
         for side, call in enumerate((ours, peer)):
             began = time.process_time()
             call()
             best[side] = min(best[side], time.process_time() - began)
-        if time.process_time() - start > seconds:
+        if done >= rounds[0] and time.process_time() - start > seconds:
             break
     return best
 

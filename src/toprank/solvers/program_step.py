@@ -41,8 +41,9 @@ _ROUNDS, _EXACTNESS = 8, 1e-3
 # Single precision pays from so many eliminated positives on, for a gap of at least so much, where the rounding of their
 # products is at most such a part of the least curvature of the loss; and the number of the first proximal term then.
 _MANY, _SINGLE_GAP, _SINGLE_ROUNDING, _SINGLE_LEVEL = 400, 5e-6, 0.01, 2
-# Share of the sure positives up to which others may be eliminated, and part of a gap that the same program may leave.
-_CHANGES, _PROGRESS = 0.15, 0.5
+# Share of the sure positives up to which others may be eliminated; part of a gap that the same program may leave, and,
+# in single precision, any program below a gap.
+_CHANGES, _PROGRESS, _NEARLY = 0.15, 0.5, 0.01
 
 
 class ProgramStep:
@@ -101,7 +102,8 @@ class ProgramStep:
             _move(dual, u, b)
             # 4. Stop, or go on.
             last, previous, gap = parts, gap, dual.gap()
-            stalls = not outside.any() and (not self.settles or (is_last and gap > _PROGRESS * previous))
+            is_slow = gap > _PROGRESS * previous and (is_last or (self.is_single and gap < _NEARLY))
+            stalls = not outside.any() and (not self.settles or is_slow)
             if gap <= tol or (stalls and not self.is_single):
                 return
             if stalls:
