@@ -1,5 +1,7 @@
 """The low-rank route against cvxpy on a full factor, its factor, and its bound with the true kernel."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -223,6 +225,20 @@ def test_a_large_penalty_leaves_a_direction(rng):
     at_zero, best = 1.0, best_value(problem, 1e-12)
     assert solution.coef.any()
     assert at_zero - solution.primal >= 0.5 * (at_zero - best)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_start_where_no_pivot_would_be_needed(kernel, rng):
+    """With a huge penalty nothing is curved beside the loss; with rows of zeros there is nothing to pivot on."""
+    problem = make_problem(rng, threshold="max", kernel=kernel)
+    start = solve_low_rank(problem)
+    flat = replace(problem, alpha=1e6)
+    solution = solve_low_rank(flat, start=start)
+    assert solution.converged
+    assert solution.gap <= 1e-4
+    gram = Gram(problem.gram.kernel, np.zeros_like(problem.gram.X), 50.0)
+    of_zeros = solve_low_rank(replace(flat, gram=gram), start=start)
+    np.testing.assert_allclose(of_zeros.primal, 1.0, rtol=1e-4)  # all rows are alike: w = 0 is optimal
 
 
 def test_history_and_warm_start(rng):

@@ -100,9 +100,10 @@ class SubspacePrograms(Subspace):
 
     def _go_on(self, point: DualPoint, first_rank: int) -> None:
         """From the point of a problem with another penalty, say: steps 4 and 5, with as many pivots as they need."""
-        while self._can_add_pivots() and not self._is_nearly_flat():
+        while self._can_add_pivots() and not (self.factor.rank and self._is_nearly_flat()):
             self._add_pivots(max(2 * self.factor.rank, first_rank), self._importance(point))
-        self._make_programs(point)
+        if self.factor.rank:
+            self._make_programs(point)
 
     def _is_solved(self, previous: float = np.inf) -> bool:
         """Whether the gap is small enough, and w = 0 ruled out or not worth more."""
