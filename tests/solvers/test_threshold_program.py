@@ -10,6 +10,7 @@ import pytest
 
 from solvers.test_pair_ascent import MEANS, by_newton, check_certificate, make_kernel, solve, with_features
 from toprank.matrices.dense_or_sparse import Cholesky
+from toprank.matrices.gram import Gram
 from toprank.matrices.threads import one_blas_thread
 from toprank.solvers import active_sets, program_step, threshold_program
 from toprank.solvers.active_sets import solve_by_active_sets
@@ -335,15 +336,37 @@ def test_a_smaller_penalty_takes_few_programs(monkeypatch):
     assert programs["guessed"] < programs["not guessed"]
 
 
-def test_a_start_from_the_same_kernel_matrix_has_its_scores(monkeypatch):
+@pytest.fixture
+def products_asked(monkeypatch):
+    """One entry for each product with a kernel matrix."""
+    asked, product = [], Gram.product
+    monkeypatch.setattr(Gram, "product", lambda gram, c: asked.append(1) or product(gram, c))
+    return asked
+
+
+def test_a_start_from_the_same_kernel_matrix_has_its_scores(products_asked):
     """Of a multiple of the last weights they are known; those of other weights are computed."""
-    whole, asked = make_kernel(5, threshold="max", alpha=1e-2, n=150), []
+    whole = make_kernel(5, threshold="max", alpha=1e-2, n=150)
     first = solve(whole, tol=1e-6)
-    product = type(whole.gram).product
-    monkeypatch.setattr(type(whole.gram), "product", lambda gram, c: asked.append(1) or product(gram, c))
+    products_asked.clear()
     found = solve(replace(whole, alpha=5e-3), tol=1e-6, start=first)
-    n_known = len(asked)
-    whole.gram.remembered["certified"] = np.ones(150), np.ones(150)
+    assert not products_asked
+    whole.gram.remembered["certified"] = np.ones(150), np.ones(150), 1
     again = solve(replace(whole, alpha=5e-3), tol=1e-6, start=first)
-    assert len(asked) - n_known == n_known + 1
+    assert len(products_asked) == 1
     assert found.primal == pytest.approx(again.primal, rel=1e-6)
+
+
+def test_scores_that_programs_add_up_stay_exact(products_asked):
+    """Along forty penalties hardly any product is made, and every certificate holds."""
+    whole = make_kernel(5, threshold="max", alpha=1e-1, n=150)
+    solution = solve(whole, tol=1e-6)
+    products_asked.clear()
+    for alpha in np.logspace(-1, -4, 40):
+        problem = replace(whole, alpha=alpha)
+        solution = solve(problem, tol=1e-6, start=solution)
+        exact = problem.gram.between(np.arange(150), np.arange(150)) @ solution.coef
+        np.testing.assert_allclose(solution.scores, exact, atol=1e-12 * np.abs(exact).max())
+        assert problem.primal(solution.coef, exact) == pytest.approx(solution.primal, rel=1e-12)
+        assert solution.gap <= 1e-6
+    assert 0 < len(products_asked) <= 10

@@ -47,9 +47,9 @@ def kernel_columns(kernel: Kernel, X: Any, terms: Any) -> NDArray[Any]:
 
 
 def expansion_scores(kernel: Kernel, X: Any, terms: Any, coefficients: NDArray[Any]) -> NDArray[Any]:
-    """Σ cᵢ k(x, zᵢ) for each row x; the zᵢ are given as for `kernel_columns`."""
+    """Σ cᵢ k(x, zᵢ) for each row x; the zᵢ are given as for `kernel_columns`, and c may have several columns."""
     if not len(coefficients):  # w = 0; a kernel function of a user need not take no rows
-        return np.zeros(X.shape[0], coefficients.dtype)
+        return np.zeros((X.shape[0], *coefficients.shape[1:]), coefficients.dtype)
     if issparse(terms) and not issparse(X):
         terms = terms.toarray()
     return in_blocks(lambda block: kernel_columns(kernel, block, terms) @ coefficients, X, len(coefficients))

@@ -47,6 +47,8 @@ _MOVES, _MOVES_A_ROW = 100_000, 2000
 _MOST = 1e100
 # Share of the largest row weight that is rounding.
 _SAME = 1e-12
+# Sums of products that scores may be added up of where a run ends; what is lost is some units of their last digit.
+_FEW_SUMS = 40
 # Megabytes for the products of the rows of a linear problem.
 _LINEAR_CACHE = 1000.0
 
@@ -120,6 +122,7 @@ class _PairSolver:
         self.u, self.b = np.zeros(len(problem.positives)), np.zeros(len(problem.threshold_rows))
         self.is_near, self.spent = False, 0.0
         self.known_scores: Floats | None = None
+        self.n_sums = 1  # of products that the newest scores were added up of
 
     def _has_program(self) -> bool:
         """Whether the loss is curved; models of leaves stay what they were, bit by bit."""
@@ -144,7 +147,7 @@ class _PairSolver:
             # 4. The lower bound, and the best point.
             if dual is not None:
                 may_end = dual.gap() <= self.tol or failures > 0 or incumbent.n_iter >= self.max_iter
-                newest = self._certify(None if may_end else dual)
+                newest = self._certify(dual, may_end=may_end)
             previous, gap = gap, incumbent.gap
             incumbent.record()
             # 5. Stop, or go on with more rows.
@@ -191,10 +194,11 @@ class _PairSolver:
 
     def _remembered_product(self, weights: Floats) -> Floats:
         """The scores of row weights; where these are a multiple of the last ones of the same products, without them."""
-        last, last_scores = self.products.remembered.get("certified", (None, None))
+        last, last_scores, n_sums = self.products.remembered.get("certified", (None, None, 0))
         if last is not None:
             multiple = float(weights @ last) / max(float(last @ last), np.finfo(float).tiny)
             if np.abs(weights - multiple * last).max() <= _SAME * np.abs(weights).max():
+                self.n_sums = n_sums
                 return np.asarray(multiple * last_scores)
         self.recorder.passes += 2
         return self.products.product(weights)
@@ -259,23 +263,24 @@ class _PairSolver:
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return dual
 
-    def _certify(self, dual: WorkingSetDual | None) -> Floats:
-        """Step 4; returns the newest scores: those that moves of all rows left in a dual, if one is given.
+    def _certify(self, dual: WorkingSetDual, *, may_end: bool) -> Floats:
+        """Step 4; returns the newest scores: those that a dual of all rows has, unless the run may end with many sums.
 
-        Each move may have added an error to them, which the bound allows for.
+        Each of the sums may have added an error to them, which the bound allows for.
         """
-        problem, n_errors = self.problem, 1
+        problem, n_sums = self.problem, self.n_sums + dual.n_sums
         self._make_feasible()
         c = self._row_weights() / problem.alpha
-        if dual is not None and dual.size == self.products.n:
+        if dual.size == self.products.n and not (may_end and n_sums > _FEW_SUMS):
             scores: Floats = dual.scores[self.working.index_of]
-            n_errors += self.incumbent.n_iter
+            self.n_sums = n_sums
         else:
             scores = self.products.product(c)
             self.recorder.passes += 2  # one for w, one for the scores
-        self.products.remembered["certified"] = c, scores
+            self.n_sums = 1
+        self.products.remembered["certified"] = c, scores, self.n_sums
         squared, best, known = float(c @ scores), self.incumbent, self._dual_point()
-        squared_norm = (squared + n_errors * rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
+        squared_norm = (squared + self.n_sums * rounding_of_square(self.products.diagonal, c)) * problem.alpha**2
         best.raise_bound(problem.dual_value(known, squared_norm)[0], known)
         best.advance(c, scores, (float(best.coef @ best.scores), float(best.coef @ scores), squared))
         return scores

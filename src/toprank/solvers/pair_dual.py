@@ -82,7 +82,8 @@ class DualTerms:
 class WorkingSetDual:
     """The dual on a working set: copies of its multipliers, and their moves.
 
-    `scores` are those of all rows at (u, b), and `members` the numbers of the multipliers among all of their kind.
+    `scores` are those of all rows at (u, b), to which `n_sums` of products were added here, and `members` the numbers
+    of the multipliers among all of their kind.
     """
 
     def __init__(self, terms: DualTerms, working: WorkingSet, u: Floats, b: Floats, scores: Floats) -> None:
@@ -98,7 +99,7 @@ class WorkingSetDual:
         self.diagonal = np.asarray(working.products.diagonal[working.numbers], dtype=np.float64)
         self.size = len(working.numbers)
         self.scalars = np.zeros(5)
-        self.scores = scores[working.numbers]
+        self.scores, self.n_sums = scores[working.numbers], 0
         self._refresh()
 
     def rescore(self) -> None:
@@ -144,6 +145,7 @@ class WorkingSetDual:
         if optimal and not all(mask.all() for mask in some):
             more, optimal = self._ascend(np.full(len(self.u), True), np.full(len(self.b), True), steps - done)
             done += more
+        self.n_sums += done
         return done, optimal
 
     def _worth_a_look(self) -> tuple[Mask, Mask]:
@@ -199,7 +201,7 @@ class WorkingSetDual:
         if scores is None:
             self.rescore()
         else:
-            self.scores = scores
+            self.scores, self.n_sums = scores, self.n_sums + 1
         self._refresh()
 
 
