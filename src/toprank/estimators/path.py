@@ -153,7 +153,7 @@ def path(
     kept |= {"n_features_in": model.n_features_in_, "feature_map": getattr(model, "feature_map_", None)}
     if not has_rows:
         return RegularizationPath(given, np.array(coefficients), **kept)
-    support, vectors = rows.sorted()
+    support, vectors = rows.in_order()
     coef = np.zeros((len(given), len(support)), model.dual_coef_.dtype)
     for place, (numbers, values) in enumerate(coefficients):
         coef[place, np.searchsorted(support, numbers)] = values
@@ -175,7 +175,7 @@ class _SupportVectors:
         vectors = model.support_vectors_
         self._vectors.append(vectors[is_new] if model._kernel.name != "precomputed" else vectors)
 
-    def sorted(self) -> tuple[Rows, Any]:
+    def in_order(self) -> tuple[Rows, Any]:
         """Numbers and rows by their numbers; of a precomputed kernel there are no rows."""
         order, vectors = np.argsort(self._numbers), self._vectors
         together = vstack(vectors, format="csr") if issparse(vectors[0]) else np.concatenate(vectors)

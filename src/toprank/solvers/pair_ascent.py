@@ -47,7 +47,7 @@ _MOVES, _MOVES_A_ROW = 100_000, 2000
 _MOST = 1e100
 # Share of the largest row weight that is rounding.
 _SAME = 1e-12
-# Sums of products that scores may be added up of where a run ends; what is lost is some units of their last digit.
+# Sums of products that scores may be added up of where a run ends: so many units of their last digit are lost.
 _FEW_SUMS = 40
 # Megabytes for the products of the rows of a linear problem.
 _LINEAR_CACHE = 1000.0
@@ -146,8 +146,9 @@ class _PairSolver:
             dual = self._step(newest, inner_tol, least)
             # 4. The lower bound, and the best point.
             if dual is not None:
-                may_end = dual.gap() <= self.tol or failures > 0 or incumbent.n_iter >= self.max_iter
-                newest = self._certify(dual, may_end=may_end)
+                is_stuck = failures > 0 or incumbent.n_iter >= self.max_iter
+                most_sums = 0.0 if is_stuck else _FEW_SUMS if dual.gap() <= self.tol else np.inf
+                newest = self._certify(dual, most_sums)
             previous, gap = gap, incumbent.gap
             incumbent.record()
             # 5. Stop, or go on with more rows.
@@ -263,15 +264,15 @@ class _PairSolver:
         self.u[dual.members[0]], self.b[dual.members[1]] = dual.u, dual.b
         return dual
 
-    def _certify(self, dual: WorkingSetDual, *, may_end: bool) -> Floats:
-        """Step 4; returns the newest scores: those that a dual of all rows has, unless the run may end with many sums.
+    def _certify(self, dual: WorkingSetDual, most_sums: float) -> Floats:
+        """Step 4; returns the newest scores: those of a dual of all rows, if they are added up of not too many sums.
 
         Each of the sums may have added an error to them, which the bound allows for.
         """
         problem, n_sums = self.problem, self.n_sums + dual.n_sums
         self._make_feasible()
         c = self._row_weights() / problem.alpha
-        if dual.size == self.products.n and not (may_end and n_sums > _FEW_SUMS):
+        if dual.size == self.products.n and n_sums <= most_sums:
             scores: Floats = dual.scores[self.working.index_of]
             self.n_sums = n_sums
         else:
