@@ -106,17 +106,35 @@ def test_a_product_fills_free_slots_only():
     assert gram.evaluations == 90 * N
 
 
-@pytest.mark.parametrize("known", [range(0, 60), [*range(0, 25), *range(27, 60)]])
-def test_a_product_reads_no_row_that_is_not_there(known, rng):
-    """Rows in between that have no weight are read, too, as that needs no copy; but only if they are there."""
+def test_a_product_reads_no_memory_that_was_not_written(rng):
+    """Rows in between that have no weight are read, too, as that needs no copy; they are in the first slots."""
     gram, K = make("all")
     gram._cache[:] = np.nan
-    gram.rows(np.array(known))
+    known = rng.permutation(N)[:60]
+    gram.rows(known)
     asked, c = gram.evaluations, np.zeros(N)
-    c[known[2::3]] = rng.standard_normal(len(known[2::3]))  # with gaps
+    c[known[2::3]] = rng.standard_normal(20)  # with gaps
     c[known[:20]] = 1.0
     np.testing.assert_allclose(gram.product(c), K @ c, atol=1e-12)
     assert gram.evaluations == asked
+    assert np.isnan(gram._cache[60:]).all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", product_of_sines])
+@pytest.mark.parametrize("n_known", [N - 1, N])
+def test_rows_in_any_order_become_the_whole_matrix(n_known, kernel, rng):
+    """A row that was given stays what it is while the next one is asked for, and values are computed once."""
+    gram, K = make("all", kernel)
+    previous, last = gram.row(0), 0
+    for number in [*rng.permutation(np.arange(1, N))[: n_known - 1]]:
+        row = gram.row(number)
+        np.testing.assert_allclose(previous, K[last], atol=1e-12)
+        previous, last = row, number
+    c = rng.standard_normal(N)
+    np.testing.assert_allclose(gram.product(c), K @ c, atol=1e-11)
+    np.testing.assert_allclose(gram.full, K, atol=1e-12)
+    np.testing.assert_allclose(gram.product(c), K @ c, atol=1e-11)
+    assert gram.evaluations <= (N + 2) * N
 
 
 @pytest.mark.parametrize("size", ["nothing", "all"])

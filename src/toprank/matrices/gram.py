@@ -21,8 +21,6 @@ _BLOCK_ROWS, _SQUARE_ROWS = 256, 192
 _DEFINITE_ROWS = 300
 # Largest kernel value; with larger ones no solver comes near an optimum, and their squares may overflow.
 _LARGEST = 1e30
-# Part of the rows of a matrix that fits, as one over so many, from which on they are kept when a product needs them.
-_MANY = 8
 # Slots of a range for each of those that are asked for, up to which no copy of these is made.
 _SPAN = 2
 # Columns of a tile of a product, and kernel values at hand up to which threads take longer to start than they save.
@@ -65,7 +63,7 @@ class Gram:
         self._operand = kernel.prepare(X)
         room = int(cache_size_mb * 2**20) // max(self.n * self.dtype.itemsize, 1)
         self._n_slots = min(max(room, 2), self.n)
-        # Memory that nothing was written to takes no room: the cache grows as it fills.
+        # Memory that nothing was written to takes no room: the cache grows as it fills, from its first slots on.
         self._cache = np.empty((self._n_slots, self.n), dtype=self.dtype)
         self._slot_of = np.full(self.n, -1)
         self._row_of = np.full(self._n_slots, -1)
@@ -164,6 +162,8 @@ class Gram:
     def product(self, c: Floats) -> Floats:
         """K c in float64, from the rows where c is not zero."""
         active = np.flatnonzero(c)
+        if not self._whole and self._n_filled == self.n:
+            self._put_in_order()
         if self._whole and 4 * len(active) >= self.n:  # fewer rows are gathered
             with one_blas_thread():
                 return matvec(self._cache, c)
@@ -193,9 +193,7 @@ class Gram:
         cached = self._slot_of[rows] >= 0
         if not self._whole and not self._is_callable and columns is None:
             missing = rows[~cached]
-            # where there is room, keep them; but a few in the place of a whole matrix would touch the memory of all
-            are_many = not self._fits or _MANY * len(missing) >= self.n
-            if 0 < len(missing) <= self._n_slots - self._n_filled and are_many:
+            if 0 < len(missing) <= self._n_slots - self._n_filled:  # where there is room, keep them
                 self._load(missing, keep=rows)
                 cached[:] = True
         for known in (True, False):
@@ -230,8 +228,7 @@ class Gram:
     def _without_gaps(self, slots: Rows, factor: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
         """A range of slots and factors that are zero in between, where that touches few more: it needs no copy."""
         first, last = int(slots.min()), int(slots.max()) + 1
-        is_filled = self._whole or bool((self._row_of[first:last] >= 0).all())
-        if last - first > _SPAN * len(slots) or not is_filled:
+        if last - first > _SPAN * len(slots):
             return slots, factor
         wide = np.zeros((*factor.shape[:-1], last - first), factor.dtype)
         wide[..., slots - first] = factor
@@ -255,24 +252,30 @@ class Gram:
 
     def _load(self, missing: Rows, keep: Rows) -> None:
         """Compute rows into free slots, then into those used least recently, but not over the rows to keep."""
-        if self._fits:
-            slots = missing  # every row has its own place
-        else:
-            n_free = min(self._n_slots - self._n_filled, len(missing))
-            slots = np.arange(self._n_filled, self._n_filled + n_free)
-            if n_free < len(missing):
-                kept = self._slot_of[keep]
-                age = self._last_used.copy()
-                age[kept[kept >= 0]] = np.iinfo(age.dtype).max
-                age[slots] = np.iinfo(age.dtype).max
-                oldest = np.argsort(age, kind="stable")[: len(missing) - n_free]
-                self._slot_of[self._row_of[oldest]] = -1
-                slots = np.concatenate([slots, oldest])
+        n_free = min(self._n_slots - self._n_filled, len(missing))
+        slots = np.arange(self._n_filled, self._n_filled + n_free)
+        if n_free < len(missing):
+            kept = self._slot_of[keep]
+            age = self._last_used.copy()
+            age[kept[kept >= 0]] = np.iinfo(age.dtype).max
+            age[slots] = np.iinfo(age.dtype).max
+            oldest = np.argsort(age, kind="stable")[: len(missing) - n_free]
+            self._slot_of[self._row_of[oldest]] = -1
+            slots = np.concatenate([slots, oldest])
         self._fill(self._cache, slots, missing)
         self._slot_of[missing], self._row_of[slots] = slots, missing
         self._touch(missing)
         self._n_filled = min(self._n_filled + len(missing), self._n_slots)
-        self._whole = self._fits and self._n_filled == self.n
+
+    def _put_in_order(self) -> None:
+        """Give every row of a matrix that is complete the slot of its number, by swaps: they need no second matrix."""
+        for row in range(self.n):
+            slot, other = int(self._slot_of[row]), int(self._row_of[row])
+            if slot != row:
+                self._cache[[row, slot]] = self._cache[[slot, row]]
+                self._slot_of[other], self._row_of[slot] = slot, other
+        self._slot_of[:] = self._row_of[:] = np.arange(self.n)
+        self._whole = True
 
     def _touch(self, rows: Rows) -> None:
         self._clock += 1
@@ -291,7 +294,9 @@ class Gram:
         """Fill the cache: by squares of the upper triangle and their mirror images, if little is known yet."""
         missing = np.flatnonzero(self._slot_of < 0)
         if self._is_callable or 2 * len(missing) < self.n:
-            self._load(missing, keep=missing)
+            if len(missing):
+                self._load(missing, keep=missing)
+            self._put_in_order()
             return
         whole = self._cache
         stripes = [slice(i, min(i + _SQUARE_ROWS, self.n)) for i in range(0, self.n, _SQUARE_ROWS)]
