@@ -119,6 +119,12 @@ def path(
     >>> tpr = [tpr_at_fpr(y[2000:], column, max_fpr=0.05) for column in scores.T]
     >>> bool(models.alphas[np.argmax(tpr)] < 100)
     True
+
+    With a kernel:
+
+    >>> curved = path(TauFPL(tau=0.05, kernel="rbf"), X[:500], y[:500], alphas=[1e-2, 1e-3])
+    >>> curved.decision_function(X[2000:]).shape, bool(curved.dual_gap.max() <= 1e-4)
+    ((2000, 2), True)
     """
     if not isinstance(estimator, TopClassifier):
         raise ValueError(
