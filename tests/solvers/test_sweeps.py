@@ -86,7 +86,9 @@ def test_pair_method_from_swept_multipliers(name, rng, monkeypatch):
     assert solution.gap <= 1e-6
     assert solution.primal == pytest.approx(best, rel=1e-5)
     assert len(solution.history["gap"]) > 2
-    assert np.all(np.diff(solution.history["passes"]) > 0)
+    passes = solution.history["passes"]
+    assert np.all(np.diff(passes) >= 0)  # a round that cannot be the last one may need no product
+    assert passes[-1] > passes[1]
 
 
 def test_only_sparse_rows_of_a_largest_score_are_swept(rng):
