@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -54,6 +55,19 @@ def test_a_part_of_the_candidates_says_so():
     assert whole.dual_objective_ > 0
     again = AATP(tau=0.3, max_candidates=6).fit(X, y)
     np.testing.assert_array_equal(again.coef_, part.coef_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_the_row_at_the_quantile_is_not_in_the_top(storage, dtype):
+    """Nor by another rounding of its score, as that of a few rows."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = storage(rng.normal(size=(15, 10)).astype(dtype)), np.arange(15) % 2
+        model = AATP(tau=0.3, max_candidates=2, tol=1e-3).fit(X, y)
+        for rows in (np.arange(15), rng.permutation(15)):
+            assert sum(model.predict(X[rows[i : i + 1]])[0] for i in range(15)) <= 4
+            assert model.predict(X[rows]).sum() <= 4
 
 
 @pytest.mark.parametrize("candidate", [0, 1])

@@ -12,6 +12,7 @@ from toprank.baselines._linear import LinearBaseline, WeightedBaseline
 from toprank.baselines._risk import RiskValue, TwoClassRisk
 from toprank.baselines.cutting_planes import Minimum, solve_cutting_planes
 from toprank.checks import require_count, require_share
+from toprank.estimators.back_ends import ERRORS
 from toprank.formulations.thresholds import Quantile
 from toprank.matrices.dense_or_sparse import transpose_matvec
 from toprank.saved_state import Kind, Schema, count
@@ -184,7 +185,9 @@ class AATP(WeightedBaseline):
         return Minimum(best.w, best.scores, least, bound, len(solved), converged, recorder.rows)
 
     def _threshold_of(self, scores: Floats, positive: Mask, weights: Floats) -> float:
-        return Quantile(float(self.tau)).value(scores, weights)
+        """The quantile, raised by some rounding errors: the row that is at it is then never above."""
+        rounding = ERRORS * float(np.finfo(self.coef_.dtype).eps) * float(np.abs(scores).max())
+        return Quantile(float(self.tau)).value(scores, weights) + rounding
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
